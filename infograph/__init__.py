@@ -1,0 +1,62 @@
+"""Whole graphs to vectors, a few labels to predictions.
+
+    from infograph import InfoGraph, load_dataset
+
+    graphs = load_dataset("MUTAG")
+    vectors = InfoGraph().fit_transform(graphs)
+
+Names are imported when first used, so that `import infograph` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from infograph.contract import load as load
+    from infograph.data.align import concatenate as concatenate
+    from infograph.data.convert import as_graphset as as_graphset
+    from infograph.data.export import to_networkx as to_networkx
+    from infograph.data.export import to_pyg as to_pyg
+    from infograph.data.files import read_graphs as read_graphs
+    from infograph.data.graphset import GraphSet as GraphSet
+    from infograph.data.registry import load_dataset as load_dataset
+    from infograph.data.schema import Column as Column
+    from infograph.data.schema import Schema as Schema
+    from infograph.data.storage import open_graphs as open_graphs
+    from infograph.data.storage import save_graphs as save_graphs
+    from infograph.estimators.infograph import InfoGraph as InfoGraph
+    from infograph.evaluate import cross_validate as cross_validate
+    from infograph.evaluate import paired_test as paired_test
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Column": "infograph.data.schema",
+    "GraphSet": "infograph.data.graphset",
+    "InfoGraph": "infograph.estimators.infograph",
+    "Schema": "infograph.data.schema",
+    "as_graphset": "infograph.data.convert",
+    "concatenate": "infograph.data.align",
+    "cross_validate": "infograph.evaluate",
+    "load": "infograph.contract",
+    "load_dataset": "infograph.data.registry",
+    "open_graphs": "infograph.data.storage",
+    "paired_test": "infograph.evaluate",
+    "read_graphs": "infograph.data.files",
+    "save_graphs": "infograph.data.storage",
+    "to_networkx": "infograph.data.export",
+    "to_pyg": "infograph.data.export",
+}
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'infograph' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,1 @@
+"""One file per method that InfoGraph is compared with."""

@@ -1,0 +1,1 @@
+"""Anyone's graphs to GraphSets; numpy only."""

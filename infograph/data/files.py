@@ -1,0 +1,154 @@
+"""A path or a name -> GraphSet: finds out what a file is, and hands it to the reader of that kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from infograph.data.assemble import Errors, check_errors
+from infograph.data.graphset import GraphSet
+from infograph.data.networks import Choice
+from infograph.data.reading import LABEL, ReadOptions
+from infograph.data.schema import Schema
+from infograph.data.storage import MARKER, open_graphs
+from infograph.errors import FileMissing, InvalidFile, SchemaMismatch
+
+SMILES_FILES = (".smi", ".smiles")
+SDF_FILES = (".sdf", ".sd", ".mol")
+TABLES = (".csv", ".tsv")
+JSON_LINES = (".jsonl", ".ndjson")
+KNOWN = (
+    "a saved GraphSet, a TU folder or zip, .smi, .csv / .tsv / .parquet with a SMILES column, .sdf, .jsonl, "
+    ".graphml, .gexf, .edgelist / .edges / .txt / .csv edge lists, or a folder of such networks"
+)
+
+
+def read_graphs(
+    source: str | Path,
+    *,
+    errors: Errors = "raise",
+    schema: Schema | None = None,
+    smiles: str | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    node: Choice = None,
+    edge: Choice = None,
+    weight: str | None = None,
+    directed: bool = False,
+    hydrogens: bool | None = None,
+    stereo: bool | None = None,
+) -> GraphSet:
+    """Read graphs from a file, a folder, or a data set's name.
+
+    By extension, also with `.gz` behind it: `.smi` (a SMILES and an id per line), `.csv`, `.tsv` and
+    `.parquet` (with a SMILES column; the other columns become graph columns), `.sdf` (properties become graph
+    columns), `.jsonl` (`infograph.data.json_lines` shows a line), `.graphml`, `.gexf`, edge lists
+    (`.edgelist`, `.edges`, `.txt`, or a `.csv` without SMILES). By content: a folder written by
+    `save_graphs`, a folder or zip of the TU collection, a folder of networks, one per file, with labels in
+    `labels.csv`. Anything else is the name of a data set.
+
+    Args:
+        source: the path or name.
+        errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
+        schema: the schema of a fitted model; the graphs are read its way.
+        smiles: the column with the SMILES; found by its name otherwise.
+        id: the column, SDF property or JSON key with the user's ids; found by its name otherwise.
+        label: the column that becomes the graph column `y`; whole numbers and texts become categories.
+        node, edge: attributes of networks to keep, or columns of stored sets that encoders see.
+        weight: the edge attribute that multiplies messages.
+        directed: whether edge lists, and JSON lines that do not say, are directed.
+        hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
+        stereo: whether the encoder sees stereochemistry; None as `schema` says, else no.
+
+    Raises:
+        FileMissing: there is no such file.
+        InvalidFile: a file is truncated, empty, or not what its extension says.
+        InvalidGraph: a graph cannot be used; the message names it, the file and the line.
+        UnknownDataset: the name is no file and no data set.
+    """
+    check_errors(errors)
+    options = ReadOptions(
+        errors=errors,
+        schema=schema,
+        smiles=smiles,
+        id=id,
+        label=label,
+        node=node,
+        edge=edge,
+        weight=weight,
+        directed=directed,
+        hydrogens=hydrogens,
+        stereo=stereo,
+    )
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return _read_folder(path, options)
+    if path.is_file():
+        return _read_file(path, options)
+    if isinstance(source, Path) or path.suffix or len(path.parts) > 1:
+        raise FileMissing(f"{path} does not exist; expected {KNOWN}")
+    from infograph.data.registry import load_dataset
+
+    return _select(load_dataset(source), options)
+
+
+def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
+    from infograph.data.network_files import LABELS, network_files, read_networks
+
+    if (path / MARKER).is_file():
+        return _select(open_graphs(path), options)
+    if any(path.rglob("*_A.txt")):
+        from infograph.data.tu import read_tu
+
+        return _select(read_tu(path), options)
+    files = network_files(path)
+    if not files:
+        raise InvalidFile(f"the folder {path} holds no graphs; expected {KNOWN}")
+    labels = path / LABELS
+    return read_networks(files, options, labels if labels.is_file() else None)
+
+
+def _read_file(path: Path, options: ReadOptions) -> GraphSet:
+    from infograph.data import molecule_files, molecule_tables
+    from infograph.data.json_lines import read_json_lines
+    from infograph.data.network_files import EDGE_LISTS, XML, kind, read_networks
+
+    extension = kind(path)
+    if extension == ".zip":
+        from infograph.data.tu import read_tu
+
+        return _select(read_tu(path), options)
+    if extension in SMILES_FILES:
+        return molecule_files.read_smi(path, options)
+    if extension in SDF_FILES:
+        return molecule_files.read_sdf(path, options)
+    if extension == ".parquet" or (extension in TABLES and molecule_tables.is_molecule_table(path, options)):
+        return molecule_tables.read_molecule_table(path, options)
+    if extension in JSON_LINES:
+        return read_json_lines(path, options)
+    if extension in (*XML, *EDGE_LISTS):
+        return read_networks([path], options)
+    raise InvalidFile(
+        f"{path}: files of the kind {extension or 'without extension'!r} are not read; expected {KNOWN}"
+    )
+
+
+def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
+    """A stored set in which encoders see the chosen columns."""
+    schema = graphs.schema.select("node", _names(options.node)).select("edge", _names(options.edge))
+    if options.weight is not None:
+        schema = schema.select("edge", [*(c.name for c in schema.features("edge")), options.weight])
+        roles = (replace(c, role="weight") if c.name == options.weight else c for c in schema.edge)
+        schema = schema.replace("edge", roles)
+    graphs = replace(graphs, schema=schema)
+    if options.label is None:
+        return graphs
+    column = schema.column("graph", options.label)
+    if column is None:
+        raise SchemaMismatch(f"no graph column {options.label!r}; there are: {[c.name for c in schema.graph]}")
+    return graphs.with_column("graph", replace(column, name=LABEL), graphs.graph[column.name])
+
+
+def _names(choice: Choice) -> Iterable[str] | None:
+    return [choice] if isinstance(choice, str) else choice

@@ -1,0 +1,103 @@
+"""CSV, TSV and Parquet tables with a SMILES column -> GraphSet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infograph.data.cells import Cells, header, read_cells, read_parquet
+from infograph.data.edge_lists import looks_like_edges
+from infograph.data.graphset import GraphSet
+from infograph.data.molecules import from_molecules
+from infograph.data.reading import ReadOptions, in_file, with_columns
+from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
+
+SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "canonicalsmiles", "isomericsmiles", "smi")
+ID_NAMES = ("id", "mol_id", "molecule_id", "compound_id", "name")
+
+
+def read_molecule_table(path: Path, options: ReadOptions) -> GraphSet:
+    """A table with a SMILES column; its other columns become graph columns.
+
+    Numbers are floats (NaN where a cell is empty); texts are categories if any of them repeats.
+    """
+    cells = read_parquet(path) if path.suffix == ".parquet" else read_cells(path, options.errors)
+    column = smiles_column(cells.names, options.smiles)
+    if column is None:
+        raise InvalidFile(f"{path} has no SMILES column among {cells.names}: name it with smiles=")
+    id_column = chosen_column(cells.names, options.id, "id", path) or _own_ids(cells)
+    label = chosen_column(cells.names, options.label, "label", path)
+    others = {name: cells.columns[name] for name in cells.names if name not in (column, id_column)}
+    return rows_to_graphs(
+        path,
+        [cells.broken.get(row, smiles) for row, smiles in enumerate(cells.columns[column])],
+        ids=None if id_column is None else parse_ids(cells.columns[id_column]),
+        columns=others,
+        place=cells.place,
+        options=options,
+        label=label,
+    )
+
+
+def is_molecule_table(path: Path, options: ReadOptions) -> bool:
+    """Whether a CSV file is one of molecules, and not an edge list."""
+    names = header(path)
+    return options.smiles is not None or smiles_column(names) is not None or not looks_like_edges(names)
+
+
+def smiles_column(names: Sequence[str], chosen: str | None = None) -> str | None:
+    """The column that holds the SMILES: the chosen one, or one that is called so."""
+    if chosen is not None:
+        return chosen if chosen in names else None
+    lower = {name.strip().casefold(): name for name in reversed(names)}
+    return next((lower[name] for name in SMILES_NAMES if name in lower), None)
+
+
+def chosen_column(names: Sequence[str], chosen: str | None, option: str, path: Path) -> str | None:
+    """`chosen`, once it is clear that the file has such a column."""
+    if chosen is not None and chosen not in names:
+        raise InvalidParameter(f"{option}={chosen!r}: {path} has no such column, only {list(names)}")
+    return chosen
+
+
+def _own_ids(cells: Cells) -> str | None:
+    """A column that is called like ids and whose values are all different."""
+    for name in cells.names:
+        values = cells.columns[name]
+        if name.strip().casefold() in ID_NAMES and len(set(values)) == len(values) and all(values):
+            return name
+    return None
+
+
+def parse_ids(values: Sequence[str]) -> list[str] | list[int]:
+    """Ids as integers where that loses nothing ("007" stays text)."""
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value) for value in values):
+        return [int(value) for value in values]
+    return [value or str(row) for row, value in enumerate(values)]
+
+
+def rows_to_graphs(
+    path: Path,
+    mols: Sequence[Any],
+    *,
+    ids: Sequence[str | int] | None,
+    columns: Mapping[str, Sequence[str]],
+    place: Callable[[int], str],
+    options: ReadOptions,
+    label: str | None = None,
+) -> GraphSet:
+    """The molecules of a file with their columns; errors name the file and the place in it."""
+    try:
+        graphs = from_molecules(
+            mols,
+            ids=ids,
+            errors=options.errors,
+            schema=options.schema,
+            hydrogens=options.hydrogens,
+            stereo=options.stereo,
+        )
+    except (InvalidGraph, InvalidParameter) as error:
+        raise in_file(error, path, place) from error
+    return with_columns(graphs, columns, label=label, place=place)

@@ -1,0 +1,127 @@
+"""GraphML, GEXF and edge lists, one file per graph: a single file, or a folder of them -> GraphSet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree.ElementTree import ParseError
+
+import networkx as nx
+
+from infograph.data.cells import read_cells
+from infograph.data.edge_lists import read_edge_list
+from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.networks import from_networkx
+from infograph.data.reading import ReadOptions, with_columns
+from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
+
+XML = (".graphml", ".gexf")
+EDGE_LISTS = (".edgelist", ".edges", ".txt", ".csv", ".tsv")
+LABELS = "labels.csv"
+GEXF_VERSIONS = ("1.2draft", "1.3", "1.1draft")
+
+
+def network_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold one graph each, sorted by name with numbers as numbers."""
+    files = (path for path in folder.iterdir() if path.is_file() and kind(path) in (*XML, *EDGE_LISTS))
+    others = (LABELS, "readme", "license")
+    return sorted(
+        (path for path in files if not path.name.casefold().startswith((".", *others))), key=_natural
+    )
+
+
+def kind(path: Path) -> str:
+    """The extension that says what a file is: `.gz` is looked through."""
+    return (Path(path.stem) if path.suffix == ".gz" else path).suffix.casefold()
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sorts graph_2 before graph_10."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name) if part
+    ]
+
+
+def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | None = None) -> GraphSet:
+    """One graph per file, whose name without extension is its id.
+
+    Args:
+        files: the files.
+        options: attributes to keep, and what to do with bad files.
+        labels: a table whose first column is the ids and whose others become graph columns; `label` becomes
+            `y`.
+    """
+    ids = [path.name.removesuffix(".gz").removesuffix(kind(path)) for path in files]
+    graphs: list[nx.Graph | Rejected] = []
+    for index, path in enumerate(files):
+        try:
+            graphs.append(_read_network(path, options))
+        except InvalidFile as error:
+            if options.errors == "raise":
+                raise
+            graphs.append(Rejected(index, ids[index], str(error)))
+    try:
+        made = from_networkx(
+            graphs,
+            node=options.node,
+            edge=options.edge,
+            weight=options.weight,
+            ids=ids,
+            errors=options.errors,
+            schema=options.schema,
+        )
+    except InvalidGraph as error:
+        path = files[error.index or 0]
+        raise InvalidGraph(f"{path}: {error.problem}", index=error.index, graph_id=error.graph_id) from error
+    return made if labels is None else _with_labels(made, ids, labels, options)
+
+
+def _read_network(path: Path, options: ReadOptions) -> nx.Graph:
+    if kind(path) in EDGE_LISTS:
+        return read_edge_list(path, directed=options.directed)
+    if not path.stat().st_size:
+        raise InvalidFile(f"{path} is empty")
+    try:
+        return nx.read_graphml(path) if kind(path) == ".graphml" else _read_gexf(path)
+    except (
+        ParseError,
+        nx.NetworkXException,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OSError,
+        EOFError,
+    ) as e:
+        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {e}") from e
+
+
+def _read_gexf(path: Path) -> nx.Graph:
+    problem: Exception | None = None
+    for version in GEXF_VERSIONS:
+        try:
+            graph = nx.read_gexf(path, version=version)
+        except nx.NetworkXError as error:  # another version
+            problem = problem or error
+            continue
+        graph.graph.pop("mode", None)  # of the format, not of the graph
+        return graph
+    raise problem or nx.NetworkXError("no graph")
+
+
+def _with_labels(graphs: GraphSet, ids: Sequence[str], path: Path, options: ReadOptions) -> GraphSet:
+    cells = read_cells(path)
+    rows: dict[str, int] = {}
+    for row, graph_id in enumerate(cells.columns[cells.names[0]]):
+        if graph_id not in ids or graph_id in rows:
+            what = "stands there twice" if graph_id in rows else "has no file in the folder"
+            raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
+        rows[graph_id] = row
+    label = options.label or ("label" if "label" in cells.names else None)
+    if label is not None and label not in cells.names[1:]:
+        raise InvalidParameter(f"label={label!r}: {path} has no such column, only {cells.names[1:]}")
+    columns = {
+        name: [cells.columns[name][rows[i]] if i in rows else "" for i in ids] for name in cells.names[1:]
+    }
+    return with_columns(graphs, columns, label=label, place=lambda index: f"file {ids[index]}")

@@ -1,0 +1,180 @@
+"""What every column of a GraphSet means: its kind, width, categories, unit and scaling.
+
+The schema travels with every saved GraphSet and every fitted model, so that graphs with other features are
+refused by name instead of being embedded silently.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.errors import InvalidFile, SchemaMismatch
+
+Kind = Literal["categorical", "float", "text"]
+Level = Literal["node", "edge", "graph"]
+Role = Literal["feature", "weight"]
+Category = str | int | bool
+LEVELS: tuple[Level, ...] = ("node", "edge", "graph")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One named column of a GraphSet.
+
+    Attributes:
+        name: the user's name for it.
+        kind: "categorical" (stored as codes), "float" (`width` numbers each; float32 at nodes and edges,
+            float64 at graphs, where they are measured values) or "text".
+        width: numbers per row of a float column; 1 otherwise.
+        categories: code -> category. The code `len(categories)` means "unknown": not seen when the schema was
+            made.
+        unit: physical unit, empty where there is none.
+        used: whether encoders see the column unless told otherwise (TU edge labels and coordinates: False).
+        role: "feature", or "weight" for the edge column that multiplies messages.
+        mean, scale: what standardises a float column, one pair per dimension; empty before `fit`.
+    """
+
+    name: str
+    kind: Kind
+    width: int = 1
+    categories: tuple[Category, ...] = ()
+    unit: str = ""
+    used: bool = True
+    role: Role = "feature"
+    mean: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+
+    @property
+    def unknown(self) -> int:
+        """The code of a category that is not in the schema."""
+        return len(self.categories)
+
+    @property
+    def encoded_width(self) -> int:
+        """Inputs the column gives an encoder: one per category (unknown is all zeros), or its floats."""
+        return len(self.categories) if self.kind == "categorical" else self.width
+
+    def fitted(self, values: NDArray[Any]) -> Column:
+        """This column with `mean` and `scale` taken from `values`.
+
+        Dimensions that only hold 0 and 1 are indicators and stay as they are; constant ones are only centred.
+        """
+        if self.kind != "float" or self.role == "weight":
+            return self
+        rows = np.asarray(values, dtype=np.float64).reshape(len(values), self.width)  # (rows, width)
+        if len(rows) == 0:
+            return dataclasses.replace(self, mean=(0.0,) * self.width, scale=(1.0,) * self.width)
+        indicator = ((rows == 0) | (rows == 1)).all(axis=0)
+        mean = np.where(indicator, 0.0, rows.mean(axis=0))
+        deviation = rows.std(axis=0)
+        scale = np.where(indicator | (deviation <= 1e-12 * np.abs(mean)), 1.0, deviation)
+        return dataclasses.replace(self, mean=tuple(mean.tolist()), scale=tuple(scale.tolist()))
+
+    def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        """An encoder's inputs: one-hot rows, or standardised floats. (rows, encoded_width)."""
+        if self.kind == "categorical":
+            one_hot = np.vstack(
+                [np.eye(self.unknown, dtype=np.float32), np.zeros((1, self.unknown), np.float32)]
+            )
+            return cast(NDArray[np.float32], one_hot[values])
+        rows = np.asarray(values, dtype=np.float64).reshape(len(values), self.width)
+        if self.mean:
+            rows = (rows - np.asarray(self.mean)) / np.asarray(self.scale)
+        return rows.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of nodes, edges and graphs, in order.
+
+    Attributes:
+        node, edge, graph: the columns of each level.
+        options: how the graphs were read, as (name, value) pairs such as ("hydrogens", True). Readers that
+            are given this schema read further graphs likewise.
+    """
+
+    node: tuple[Column, ...] = ()
+    edge: tuple[Column, ...] = ()
+    graph: tuple[Column, ...] = ()
+    options: tuple[tuple[str, Category], ...] = ()
+
+    def option(self, name: str) -> Category | None:
+        """What was chosen for a reader's option, or None where the reader has no such option."""
+        return dict(self.options).get(name)
+
+    def column(self, level: Level, name: str) -> Column | None:
+        """The column of that name, or None."""
+        return next((column for column in getattr(self, level) if column.name == name), None)
+
+    def features(self, level: Level) -> tuple[Column, ...]:
+        """The columns of a level that encoders see as features."""
+        return tuple(column for column in getattr(self, level) if column.used and column.role == "feature")
+
+    @property
+    def weight(self) -> Column | None:
+        """The edge column that multiplies messages, if there is one."""
+        return next((column for column in self.edge if column.used and column.role == "weight"), None)
+
+    def select(self, level: Level, names: Iterable[str] | None) -> Schema:
+        """A copy in which encoders see just the columns `names` of a level; None keeps the choice as it is.
+
+        Raises:
+            SchemaMismatch: a name is not there.
+        """
+        if names is None:
+            return self
+        names = list(names)
+        columns: tuple[Column, ...] = getattr(self, level)
+        missing = [name for name in names if name not in {column.name for column in columns}]
+        if missing:
+            have = ", ".join(repr(column.name) for column in columns) or "none"
+            raise SchemaMismatch(f"no {level} column {missing[0]!r}; the graphs have: {have}")
+        return self.replace(level, (dataclasses.replace(c, used=c.name in names) for c in columns))
+
+    def replace(self, level: Level, columns: Iterable[Column]) -> Schema:
+        """A copy with other columns at one level."""
+        changed: dict[str, Any] = {level: tuple(columns)}
+        return dataclasses.replace(self, **changed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        content: dict[str, Any] = {
+            level: list(map(_without_defaults, getattr(self, level))) for level in LEVELS
+        }
+        return {**content, "options": dict(self.options)} if self.options else content
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Schema:
+        """The inverse of `to_dict`.
+
+        Raises:
+            InvalidFile: the content is not a schema.
+        """
+        try:
+            columns = {level: tuple(_column(entry) for entry in content[level]) for level in LEVELS}
+            return cls(**columns, options=tuple(content.get("options", {}).items()))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidFile(f"not a schema: {error!r}") from error
+
+
+def _column(entry: dict[str, Any]) -> Column:
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+    return Column(**fields)
+
+
+def _without_defaults(column: Column) -> dict[str, Any]:
+    fields = dataclasses.fields(column)
+    content = {field.name: getattr(column, field.name) for field in fields}
+    return {
+        field.name: list(content[field.name])
+        if isinstance(content[field.name], tuple)
+        else content[field.name]
+        for field in fields
+        if field.default is dataclasses.MISSING or content[field.name] != field.default
+    }

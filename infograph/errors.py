@@ -1,0 +1,61 @@
+"""Everything the package raises on purpose: what came, what was expected, what to do.
+
+Each error is also the built-in exception that Python programmers would expect (`ValueError`,
+`FileNotFoundError`, `ImportError`), so existing `except` clauses keep working.
+"""
+
+from __future__ import annotations
+
+
+class InfoGraphError(Exception):
+    """Base of all errors of this package; the command line turns it into one sentence and exit code 2."""
+
+
+class InvalidGraph(InfoGraphError, ValueError):
+    """A graph that cannot be used. `index` is its position in the input, `graph_id` the user's own id."""
+
+    def __init__(self, problem: str, *, index: int | None = None, graph_id: object = None) -> None:
+        self.problem, self.index, self.graph_id = problem, index, graph_id
+        where = "" if index is None else f"graph {index}"
+        if graph_id is not None and str(graph_id) != str(index):
+            where = f"{where} (id {graph_id!r})".strip()
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class SchemaMismatch(InfoGraphError, ValueError):
+    """Graphs whose columns are not the ones the model was fitted on."""
+
+
+class InvalidFile(InfoGraphError, ValueError):
+    """A file that is truncated, or not what its name says."""
+
+
+class FileMissing(InfoGraphError, FileNotFoundError):
+    """A file or folder that should be there and is not."""
+
+
+class UnknownDataset(InfoGraphError, ValueError):
+    """A name that is no file, no folder and no known data set."""
+
+
+class InvalidParameter(InfoGraphError, ValueError):
+    """A setting outside its range, or two settings that exclude each other."""
+
+
+class NotFitted(InfoGraphError, ValueError, AttributeError):
+    """An estimator that is asked for results before `fit`."""
+
+
+class TrainingDiverged(InfoGraphError, ArithmeticError):
+    """A loss that stopped being finite."""
+
+
+class MissingExtra(InfoGraphError, ImportError):
+    """An optional package that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}, which is not installed: pip install 'infograph[{extra}]'")
+
+
+class UnknownCategoryWarning(UserWarning):
+    """Categories never seen in training; their nodes or edges are encoded as "unknown"."""

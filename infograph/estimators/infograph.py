@@ -1,0 +1,367 @@
+"""InfoGraph, the unsupervised estimator: graphs in, vectors out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from infograph.contract import GraphTransformer, State
+from infograph.data.align import align
+from infograph.data.colours import edge_width, node_width, refine
+from infograph.data.convert import as_graphset
+from infograph.data.graphset import GraphSet
+from infograph.data.schema import Schema
+from infograph.errors import InvalidParameter
+from infograph.estimators.card import model_card
+from infograph.estimators.settings import check_settings, choose_device
+from infograph.methods.infograph import InfoGraphObjective
+from infograph.mi.bounds import BoundName
+from infograph.mi.contrast import Weighting
+from infograph.nn.batch import Batcher, ColourBatch
+from infograph.nn.gin import GIN, split_width
+from infograph.nn.nodes import NodeBatcher, NodeEncoder
+from infograph.nn.norm import WeightedBatchNorm
+from infograph.nn.readout import Readout
+from infograph.train.batches import cut
+from infograph.train.loop import Epoch, Plan, Watcher, train
+from infograph.train.progress import ProgressReport
+
+TRANSFORM_NODES = 100_000  # nodes per batch without gradients
+
+
+class InfoGraph(GraphTransformer):
+    """One vector per graph, learned without labels by maximising mutual information (Sun et al., ICLR 2020).
+
+        vectors = InfoGraph(epochs=20).fit_transform(graphs)
+
+    `graphs` is a GraphSet, a path, a data set's name, or a list of networkx graphs, PyG Data, `(edge_index,
+    features)` tuples, SMILES strings or RDKit molecules.
+
+    Args:
+        dim: length of the vectors; 512 in the paper.
+        layers: GIN layers; the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
+        epochs: passes over the graphs; the paper searches 10, 20, 100. 0 gives the untrained encoder, with
+            BatchNorm statistics from one pass.
+        lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
+        batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
+        readout: "sum" (paper), "mean" or "max".
+        weighting: "graph" gives each graph the same weight (1/|G|, Eq. 4), "node" each node, as the authors'
+            code does.
+        bound: "jsd" (Eq. 5), "dv" (Donsker-Varadhan) or "infonce".
+        discriminator: "paper" (Appendix D), or "conditioned": BatchNorm on graph vectors, scores divided by
+            sqrt(dim).
+        prior: weight of Deep InfoMax's prior term; the paper has none.
+        node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
+            those the schema marks as used. Edge columns turn GIN into GINE.
+        node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
+        encoder: "gin", or a module `forward(x, edge_index, batch) -> list of node states per layer`, which is
+            copied.
+        norm: BatchNorm after every GIN layer.
+        learn_eps: learn GIN's eps instead of fixing it at 0.
+        weight_decay: Adam's L2 penalty; the paper has none here.
+        max_nodes: nodes per step: batches of large graphs hold fewer of them, never fewer than two.
+        memory_mb: what the score matrix and its activations may take at a time.
+        warm_start: `fit` continues from the weights it finds instead of starting anew.
+        device: "auto" takes a GPU if there is one; or any torch device.
+        random_state: seed of weights, batches and noise. The same seed gives the same vectors.
+        verbose: show progress on standard error.
+
+    Attributes:
+        schema_: what the graphs must look like.
+        history_: one record per epoch: loss, MI estimate (0 at chance, 2 log 2 at most for "jsd"), pair
+            accuracy.
+        network_: the trained torch module.
+    """
+
+    _unsaved: ClassVar[tuple[str, ...]] = ("encoder",)
+    history_: list[Epoch]
+    network_: InfoGraphObjective
+
+    def __init__(
+        self,
+        dim: int = 512,
+        layers: int = 4,
+        epochs: int = 20,
+        lr: float = 1e-3,
+        batch_size: int = 128,
+        *,
+        readout: Readout = "sum",
+        weighting: Weighting = "graph",
+        bound: BoundName = "jsd",
+        discriminator: Literal["paper", "conditioned"] = "paper",
+        prior: float = 0.0,
+        node_columns: Sequence[str] | None = None,
+        edge_columns: Sequence[str] | None = None,
+        node_features: Literal["auto", "constant", "degree"] = "auto",
+        encoder: Literal["gin"] | nn.Module = "gin",
+        norm: bool = True,
+        learn_eps: bool = False,
+        weight_decay: float = 0.0,
+        max_nodes: int = 200_000,
+        memory_mb: float = 512.0,
+        warm_start: bool = False,
+        device: str = "auto",
+        random_state: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.dim = dim
+        self.layers = layers
+        self.epochs = epochs
+        self.lr = lr
+        self.batch_size = batch_size
+        self.readout = readout
+        self.weighting = weighting
+        self.bound = bound
+        self.discriminator = discriminator
+        self.prior = prior
+        self.node_columns = node_columns
+        self.edge_columns = edge_columns
+        self.node_features = node_features
+        self.encoder = encoder
+        self.norm = norm
+        self.learn_eps = learn_eps
+        self.weight_decay = weight_decay
+        self.max_nodes = max_nodes
+        self.memory_mb = memory_mb
+        self.warm_start = warm_start
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- learning
+
+    def fit(
+        self,
+        graphs: Any,
+        y: object = None,
+        *,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        watchers: Sequence[Watcher] = (),
+    ) -> Self:
+        """Learn from graphs; `y` is ignored.
+
+        Args:
+            graphs: the graphs.
+            y: nothing; there for scikit-learn's sake.
+            checkpoint: a folder that gets the state after every epoch.
+            resume: continue from that folder to the weights an uninterrupted run would have.
+            watchers: called after every step with where the run stands.
+        """
+        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers)
+        return self
+
+    def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
+        """`fit(graphs).transform(graphs)`, colouring the graphs once."""
+        source, known = self._fit(graphs, **fit_params)
+        return self._vectors(source, known)
+
+    def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
+        """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
+        if not hasattr(self, "network_"):
+            return self.fit(graphs) if epochs is None else self._with_epochs(epochs).fit(graphs)
+        known = as_graphset(graphs, schema=self.schema_)
+        self._train(
+            self._source(known), known, self._plan(known, epochs=self.epochs if epochs is None else epochs)
+        )
+        return self
+
+    def _with_epochs(self, epochs: int) -> Self:
+        return cast(Self, self.set_params(epochs=epochs))
+
+    def _fit(
+        self,
+        graphs: Any,
+        *,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        watchers: Sequence[Watcher] = (),
+    ) -> tuple[Batcher | NodeBatcher, GraphSet]:
+        check_settings(self)
+        warm = self.warm_start and hasattr(self, "network_")
+        if warm:
+            known = as_graphset(graphs, schema=self.schema_)
+        else:
+            read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
+            known = align(read, self._schema_of(read))
+        if len(known) < 2:
+            raise InvalidParameter(
+                f"{len(known)} graph: at least two are needed, each is the other's negative"
+            )
+        if not warm:
+            self._build(known.schema)
+        source = self._source(known)
+        plan = self._plan(known, epochs=self.epochs, checkpoint=checkpoint, resume=resume)
+        self._train(source, known, plan, watchers)
+        self.schema_ = known.schema.replace("graph", ())
+        return source, known
+
+    def _schema_of(self, graphs: GraphSet) -> Schema:
+        """The schema to remember: the chosen columns only, their scaling fitted."""
+        schema = graphs.schema.select("node", self.node_columns).select("edge", self.edge_columns)
+        for level in ("node", "edge"):
+            used = tuple(c.fitted(getattr(graphs, level)[c.name]) for c in getattr(schema, level) if c.used)
+            schema = schema.replace(level, used)
+        return schema
+
+    def _source(self, graphs: GraphSet) -> Batcher | NodeBatcher:
+        device = choose_device(self.device)
+        if isinstance(self.network_.encoder, NodeEncoder):
+            return NodeBatcher(graphs, len(self.network_.encoder.widths), self.node_features, device)
+        return Batcher(refine(graphs, self.layers, node_features=self.node_features), device)
+
+    def _build(self, schema: Schema) -> None:
+        """A network with fresh weights for graphs of this schema."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.random_state)
+            encoder, widths = self._make_encoder(node_width(schema, self.node_features), edge_width(schema))
+            self.network_ = InfoGraphObjective(
+                encoder,
+                widths,
+                readout=self.readout,
+                weighting=self.weighting,
+                bound=self.bound,
+                conditioned=self.discriminator == "conditioned",
+                prior=self.prior,
+                memory_mb=self.memory_mb,
+            ).to(choose_device(self.device))
+        self.history_ = []
+        self._optimiser = torch.optim.Adam(
+            self.network_.parameters(), lr=self.lr, weight_decay=self.weight_decay, fused=True
+        )
+
+    def _make_encoder(self, node_dim: int, edge_dim: int) -> tuple[nn.Module, list[int]]:
+        if isinstance(self.encoder, nn.Module):
+            encoder = NodeEncoder(copy.deepcopy(self.encoder), node_dim)
+            return encoder, encoder.widths
+        widths = split_width(self.dim, self.layers)
+        return GIN(node_dim, widths, edge_dim, norm=self.norm, learn_eps=self.learn_eps), widths
+
+    def _plan(
+        self, graphs: GraphSet, *, epochs: int, checkpoint: str | Path | None = None, resume: bool = False
+    ) -> Plan:
+        ignored = ("epochs", "verbose", "device", "warm_start", *self._unsaved)
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in ignored}
+        data = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
+        return Plan(
+            epochs,
+            self.batch_size,
+            self.max_nodes,
+            self.random_state,
+            checkpoint,
+            resume,
+            {**settings, **data},
+        )
+
+    def _train(
+        self, source: Batcher | NodeBatcher, graphs: GraphSet, plan: Plan, watchers: Sequence[Watcher] = ()
+    ) -> None:
+        if plan.epochs == 0 and not self.history_:
+            self._collect_statistics(source, graphs, plan)
+            return
+        arguments = (self.network_, self._optimiser, source, graphs.sizes, plan)
+        if self.verbose:
+            with ProgressReport() as report:
+                history = train(*arguments, watchers=[report, *watchers])
+        else:
+            history = train(*arguments, watchers=watchers)
+        self.history_ = self.history_ + history
+
+    @torch.no_grad()
+    def _collect_statistics(self, source: Batcher | NodeBatcher, graphs: GraphSet, plan: Plan) -> None:
+        """BatchNorm statistics of the untrained encoder from one pass."""
+        norms = [m for m in self.network_.modules() if isinstance(m, WeightedBatchNorm | nn.BatchNorm1d)]
+        momenta = [norm.momentum for norm in norms]
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None
+        self.network_.train()
+        for batch in cut(np.arange(len(graphs)), graphs.sizes, plan.batch_size, plan.max_nodes, least=2):
+            self.network_.encode(source.batch(batch))
+        self.network_.eval()
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+
+    # ---- vectors
+
+    def transform(
+        self, graphs: Any, *, errors: Literal["raise", "skip", "nan"] = "raise"
+    ) -> NDArray[np.float32]:
+        """One vector per graph. (G, dim). It does not depend on the other graphs of the call.
+
+        Args:
+            graphs: anything `fit` accepts.
+            errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
+        """
+        self._check_fitted()
+        known = as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
+        vectors = self._vectors(self._source(known), known)
+        if errors != "nan" or not known.rejected:
+            return vectors
+        full = np.full((len(known) + len(known.rejected), vectors.shape[1]), np.nan, np.float32)
+        full[np.delete(np.arange(len(full)), [rejected.index for rejected in known.rejected])] = vectors
+        return full
+
+    def transform_nodes(self, graphs: Any) -> NDArray[np.float32]:
+        """The patch representation of every node, graph after graph (Eq. 2). (N, dim)."""
+        return self._per_batch(graphs, lambda batch: self.network_.node_vectors(batch))
+
+    def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
+        """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
+        return self._per_batch(graphs, lambda batch: self.network_.score_nodes(batch))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """`infograph0` ... as scikit-learn asks for it."""
+        self._check_fitted()
+        return np.array([f"infograph{position}" for position in range(self.network_.dim)], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.network_.dim
+
+    def _vectors(self, source: Batcher | NodeBatcher, graphs: GraphSet) -> NDArray[np.float32]:
+        parts = [self.network_.encode(batch)[1] for batch in self._batches(source, graphs)]
+        return _join(parts)
+
+    def _per_batch(self, graphs: Any, compute: Any) -> NDArray[np.float32]:
+        self._check_fitted()
+        known = as_graphset(graphs, schema=self.schema_)
+        return _join([compute(batch) for batch in self._batches(self._source(known), known, nodes=True)])
+
+    def _batches(
+        self, source: Batcher | NodeBatcher, graphs: GraphSet, *, nodes: bool = False
+    ) -> Iterator[ColourBatch]:
+        self.network_.eval()
+        with torch.inference_mode():
+            for chosen in cut(np.arange(len(graphs)), graphs.sizes, len(graphs), TRANSFORM_NODES):
+                yield source.batch(chosen, nodes=nodes)
+
+    # ---- saving
+
+    def _state(self) -> State:
+        return {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+
+    def _set_state(self, state: State) -> None:
+        check_settings(self)
+        self._build(self.schema_)
+        tensors = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+        try:
+            self.network_.load_state_dict(tensors)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise InvalidParameter(f"the saved weights do not fit this encoder: {reason}") from error
+        self.network_.eval()
+
+    def _card(self) -> str:
+        return model_card(self.get_params(deep=False), self.schema_, self.history_, self.network_.dim)
+
+
+def _join(parts: list[Tensor]) -> NDArray[np.float32]:
+    return cast(NDArray[np.float32], torch.cat([part.float().cpu() for part in parts]).numpy())

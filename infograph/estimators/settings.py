@@ -1,0 +1,92 @@
+"""Checks of an estimator's settings, made in `fit` as scikit-learn asks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from infograph.errors import InvalidParameter
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "readout": ("sum", "mean", "max"),
+    "weighting": ("graph", "node"),
+    "bound": ("jsd", "dv", "infonce"),
+    "discriminator": ("paper", "conditioned"),
+    "node_features": ("auto", "constant", "degree"),
+}
+LEAST: dict[str, float] = {
+    "dim": 1,
+    "layers": 1,
+    "epochs": 0,
+    "batch_size": 2,
+    "max_nodes": 1,
+    "random_state": 0,
+}
+POSITIVE = ("lr", "memory_mb")
+NOT_NEGATIVE = ("prior", "weight_decay")
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse settings that cannot work.
+
+    Raises:
+        InvalidParameter: says which, what it is and what it may be.
+    """
+    settings = estimator.get_params(deep=False)
+    for name, allowed in CHOICES.items():
+        if name in settings and settings[name] not in allowed:
+            raise InvalidParameter(
+                f"{name}={settings[name]!r}: expected one of {', '.join(map(repr, allowed))}"
+            )
+    for name, least in LEAST.items():
+        value = settings.get(name, least)
+        if isinstance(value, bool) or not _whole(value) or value < least:
+            raise InvalidParameter(f"{name}={value!r}: expected a whole number, at least {least:g}")
+    for name in POSITIVE + NOT_NEGATIVE:
+        value = settings.get(name, 1.0)
+        if not _finite(value) or value < 0 or (name in POSITIVE and value == 0):
+            kind = "positive" if name in POSITIVE else "not negative"
+            raise InvalidParameter(f"{name}={value!r}: expected a finite number that is {kind}")
+    if settings["dim"] < settings["layers"]:
+        raise InvalidParameter(
+            f"dim={settings['dim']} is less than layers={settings['layers']}: a layer needs a width"
+        )
+    _check_encoder(settings["encoder"])
+    choose_device(settings["device"])
+
+
+def _check_encoder(encoder: object) -> None:
+    if isinstance(encoder, nn.Module) or encoder == "gin":
+        return
+    hint = (
+        "; this model was saved with one: pass it again, load(folder, encoder=...)"
+        if encoder == "custom"
+        else ""
+    )
+    raise InvalidParameter(f"encoder={encoder!r}: expected 'gin' or a torch module{hint}")
+
+
+def choose_device(device: str) -> torch.device:
+    """ "auto" is a GPU if there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.zeros(1, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidParameter(
+            f"device={device!r} cannot be used here ({reason}); use 'auto' or 'cpu'"
+        ) from error
+    return chosen
+
+
+def _whole(value: object) -> bool:
+    return hasattr(value, "__index__")
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

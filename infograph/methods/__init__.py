@@ -1,0 +1,1 @@
+"""One file per objective: a batch in, LossTerms out."""

@@ -1,0 +1,1 @@
+"""The mathematics of mutual information: discriminators, bounds, all-pairs contrast."""

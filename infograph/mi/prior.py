@@ -1,0 +1,44 @@
+"""The prior term of Deep InfoMax (Hjelm et al. 2019, Eq. 7): graph vectors pulled towards uniform noise."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+
+class PriorMatcher(nn.Module):
+    """A discriminator D tells squashed graph vectors from uniform noise; the encoder works against it.
+
+    The term is `-E log D(u) - E log(1 - D(sigmoid(H)))`. D minimises it and the encoder maximises it, in one
+    backward
+    pass: the gradient changes its sign between the two.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.network = nn.Sequential(
+            nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, 1)
+        )
+        for layer in self.network:
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight)
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, graph_vectors: Tensor) -> Tensor:
+        """(B, dim) -> scalar."""
+        noise = torch.rand_like(graph_vectors)
+        squashed = torch.sigmoid(cast(Tensor, _Reverse.apply(graph_vectors)))  # type: ignore[no-untyped-call]
+        return softplus(-self.network(noise)).mean() + softplus(self.network(squashed)).mean()
+
+
+class _Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return -gradient

@@ -1,0 +1,148 @@
+"""ColourBatch: some graphs of a colouring as the sparse counts that a GIN over colours multiplies with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from infograph.data.colours import Colouring
+from infograph.data.graphset import IntArray, pointer, ranges
+from infograph.nn.sparse import SparseMatrix
+
+
+@dataclass(frozen=True)
+class BatchRound:
+    """One round of a batch: C colours, C' in the round before, B graphs.
+
+    Attributes:
+        own: (C, C') picks each colour's own colour one round before.
+        heard: (C, M) how often a colour hears each message.
+        message_colour, message_code: (M,) what each message is made of: a colour of the round before and an
+            edge code. Without edge features messages are the colours themselves, M = C'.
+        heard_or_own: (C, C') the sum of both, without edge features: what a GIN layer with eps = 0 needs.
+        counts: (C,) nodes per colour.
+        members: (B, C) nodes of each colour in each graph.
+    """
+
+    own: SparseMatrix
+    heard: SparseMatrix
+    message_colour: Tensor
+    message_code: Tensor
+    heard_or_own: SparseMatrix
+    counts: Tensor
+    members: SparseMatrix
+
+
+@dataclass(frozen=True)
+class ColourBatch:
+    """B graphs with N nodes.
+
+    Attributes:
+        x: (C_0, F) inputs of the distinct nodes.
+        edge_table: (L, F_e) inputs of the distinct edges.
+        rounds: one per layer.
+        sizes: (B,) nodes per graph.
+        node_colour: (N,) last-round colour of every node, graph by graph; only where asked for.
+    """
+
+    x: Tensor
+    edge_table: Tensor
+    rounds: Sequence[BatchRound]
+    sizes: Tensor
+    node_colour: Tensor | None = None
+
+    @property
+    def n_graphs(self) -> int:
+        """B."""
+        return len(self.sizes)
+
+    @property
+    def members(self) -> SparseMatrix:
+        """(B, C_K) nodes of each last-round colour in each graph."""
+        return self.rounds[-1].members
+
+
+class Batcher:
+    """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0."""
+
+    def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
+        self.colouring = colouring
+        self.device = device or torch.device("cpu")
+        # where a colour of the whole set stands in the batch; overwritten by every batch
+        self._place = [np.zeros(colouring.n_colours(k), np.int64) for k in range(len(colouring.rounds) + 1)]
+        self._edge_table = torch.from_numpy(colouring.edge_table).to(self.device)
+
+    def batch(self, graphs: IntArray, *, nodes: bool = False) -> ColourBatch:
+        """The batch of `graphs`, positions in the colouring; with `nodes` it also says each node's colour."""
+        graphs = np.asarray(graphs)
+        chosen, _ = self._members(0, graphs)
+        x = torch.from_numpy(self.colouring.node_table[chosen]).to(self.device)
+        rounds = []
+        for k in range(1, len(self.colouring.rounds) + 1):
+            n_before = len(chosen)
+            chosen, members = self._members(k, graphs)
+            rounds.append(self._round(k, chosen, members, n_before))
+        rows, node_ptr = ranges(self.colouring.node_ptr, graphs)
+        return ColourBatch(
+            x,
+            self._edge_table,
+            rounds,
+            torch.from_numpy(np.diff(node_ptr)).to(self.device),
+            torch.from_numpy(self._place[-1][self.colouring.node_colours[-1][rows]]) if nodes else None,
+        )
+
+    def _members(self, k: int, graphs: IntArray) -> tuple[IntArray, SparseMatrix]:
+        """The distinct colours of round k in the batch, and how many nodes of each every graph has."""
+        counts, place = self.colouring.graph_counts[k], self._place[k]
+        rows, ptr = ranges(counts.indptr, graphs)
+        colours = counts.indices[rows]
+        place[colours] = np.arange(len(colours))  # the last mention of a colour wins ...
+        chosen = colours[place[colours] == np.arange(len(colours))]  # ... and stands for it
+        place[chosen] = np.arange(len(chosen))
+        return chosen, SparseMatrix.from_csr(ptr, place[colours], counts.data[rows], len(chosen)).to(
+            self.device
+        )
+
+    def _round(self, k: int, chosen: IntArray, members: SparseMatrix, n_before: int) -> BatchRound:
+        made, before = self.colouring.rounds[k - 1], self._place[k - 1]
+        n_labels = len(self.colouring.edge_table)
+        rows, ptr = ranges(made.incoming.indptr, chosen)
+        colour, code = np.divmod(made.incoming.indices[rows], n_labels)
+        value, source = made.incoming.data[rows], before[colour]
+        parent = before[made.parent[chosen]]
+        single = pointer(np.ones(len(chosen), np.int64))
+        own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before)
+        if n_labels > 1 or self.colouring.edge_table.shape[1]:
+            message, place = np.unique(source * n_labels + code, return_inverse=True)
+            message_colour, message_code = np.divmod(message, n_labels)
+            heard = SparseMatrix.from_csr(ptr, place, value, len(message))
+            both = own  # not used by GINE
+        else:
+            message_colour, message_code = np.arange(n_before), np.zeros(n_before, np.int64)
+            heard = SparseMatrix.from_csr(ptr, source, value, n_before)
+            both = _with_own(ptr, source, value, parent, n_before)
+        to = self.device
+        counts = members.columns.times(torch.ones(members.shape[0], 1, device=to))[:, 0]
+        return BatchRound(
+            own.to(to),
+            heard.to(to),
+            torch.from_numpy(message_colour).to(to),
+            torch.from_numpy(message_code).to(to),
+            both.to(to),
+            counts,
+            members,
+        )
+
+
+def _with_own(
+    ptr: IntArray, source: IntArray, value: IntArray, parent: IntArray, n_before: int
+) -> SparseMatrix:
+    """What a colour hears plus what it was itself: one more entry at the start of each row."""
+    starts = ptr[:-1]
+    return SparseMatrix.from_csr(
+        ptr + np.arange(len(ptr)), np.insert(source, starts, parent), np.insert(value, starts, 1.0), n_before
+    )

@@ -1,0 +1,95 @@
+"""GIN and GINE over colours (Eq. 1): exact, and each distinct neighbourhood is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from infograph.nn.batch import BatchRound, ColourBatch
+from infograph.nn.norm import WeightedBatchNorm
+
+
+def split_width(dim: int, layers: int) -> list[int]:
+    """Widths of the layers, as equal as possible, that add up to `dim`."""
+    return [dim // layers + (k < dim % layers) for k in range(layers)]
+
+
+class GINLayer(nn.Module):
+    """`h_k = BN(ReLU(MLP((1 + eps) h_{k-1} + sum of the messages heard)))`.
+
+    A message is the neighbour's state (GIN, Xu et al. 2019), or `ReLU(state + W e)` where edges have features
+    (GINE, Hu et al. 2020). The MLP is Linear - ReLU - Linear with Xavier weights and zero biases. Its first
+    linear map is applied before the sum where that is exact, on the fewer colours of the round before.
+    """
+
+    def __init__(
+        self, in_dim: int, dim: int, edge_dim: int = 0, *, norm: bool = True, learn_eps: bool = False
+    ) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(in_dim, dim), nn.Linear(dim, dim)
+        self.edge = nn.Linear(edge_dim, in_dim) if edge_dim else None
+        self.eps = nn.Parameter(torch.zeros(())) if learn_eps else None
+        self.norm = WeightedBatchNorm(dim) if norm else None
+        for module in self.children():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+
+    def forward(self, states: Tensor, round_: BatchRound, edge_table: Tensor) -> Tensor:
+        """States of the round before (C', D') -> states of this round (C, D)."""
+        if self.edge is None:
+            mixed = self._aggregate(states @ self.first.weight.T, round_) + self.first.bias
+        else:
+            heard = states[round_.message_colour] + self.edge(edge_table)[round_.message_code]
+            own = round_.own @ states
+            mixed = self.first(own + self._eps_times(own) + round_.heard @ torch.relu_(heard))
+        states = torch.relu_(self.second(torch.relu_(mixed)))  # (C, D)
+        return states if self.norm is None else self.norm(states, round_.counts)
+
+    def _aggregate(self, states: Tensor, round_: BatchRound) -> Tensor:
+        total = round_.heard_or_own @ states
+        return total if self.eps is None else total + self._eps_times(round_.own @ states)
+
+    def _eps_times(self, own: Tensor) -> Tensor:
+        return own.new_zeros(()) if self.eps is None else self.eps * own
+
+
+class GIN(nn.Module):
+    """K layers; returns the states after each, the patch representations at all depths (Eq. 2).
+
+    Args:
+        in_dim: inputs per node.
+        widths: states per layer.
+        edge_dim: inputs per edge; 0 for GIN, more for GINE.
+        norm: BatchNorm after every layer, weighted by node counts.
+        learn_eps: learn eps instead of fixing it at 0.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        widths: Sequence[int],
+        edge_dim: int = 0,
+        *,
+        norm: bool = True,
+        learn_eps: bool = False,
+    ) -> None:
+        super().__init__()
+        inputs = [in_dim, *widths[:-1]]
+        self.widths = list(widths)
+        self.layers = nn.ModuleList(
+            GINLayer(a, b, edge_dim, norm=norm, learn_eps=learn_eps)
+            for a, b in zip(inputs, widths, strict=True)
+        )
+
+    def forward(self, batch: ColourBatch) -> list[Tensor]:
+        """States per layer: K tensors (C_k, D_k)."""
+        states = batch.x.to(next(self.parameters()).dtype)
+        edge_table = batch.edge_table.to(states.dtype)
+        collected: list[Tensor] = []
+        for layer, round_ in zip(self.layers, batch.rounds, strict=True):
+            states = layer(states, round_, edge_table)
+            collected.append(states)
+        return collected

@@ -1,0 +1,91 @@
+"""Batches and an adapter for encoders that work per node, the way PyG modules do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from infograph.data.colours import refine
+from infograph.data.graphset import GraphSet, IntArray, pointer
+from infograph.errors import InvalidParameter
+from infograph.nn.batch import BatchRound, ColourBatch
+from infograph.nn.sparse import SparseMatrix
+
+
+@dataclass(frozen=True)
+class NodeBatch(ColourBatch):
+    """A batch in which every node is its own colour, with the tensors that PyG modules expect."""
+
+    edge_index: Tensor = None  # type: ignore[assignment]
+    graph: Tensor = None  # type: ignore[assignment]
+
+
+class NodeBatcher:
+    """Cuts per-node batches out of a GraphSet."""
+
+    def __init__(
+        self, graphs: GraphSet, layers: int, node_features: str, device: torch.device | None = None
+    ) -> None:
+        colouring = refine(graphs, 0, node_features=node_features)
+        self.graphs, self.layers = graphs, layers
+        self.device = device or torch.device("cpu")
+        self._table, self._colour = colouring.node_table, colouring.node_colours[0]
+
+    def batch(self, graphs: IntArray, *, nodes: bool = False) -> NodeBatch:
+        """The batch of `graphs`, positions in the GraphSet."""
+        chosen = self.graphs[np.asarray(graphs)]
+        rows = np.concatenate(
+            [np.arange(self.graphs.node_ptr[g], self.graphs.node_ptr[g + 1]) for g in graphs]
+        )
+        n, ones = chosen.n_nodes, np.ones(chosen.n_nodes, np.float32)
+        identity = SparseMatrix.from_csr(pointer(np.ones(n, np.int64)), np.arange(n), ones, n).to(self.device)
+        members = SparseMatrix.from_csr(chosen.node_ptr, np.arange(n), ones, n).to(self.device)
+        every = torch.arange(n, device=self.device)
+        round_ = BatchRound(
+            identity, identity, every, torch.zeros_like(every), identity, torch.ones(n), members
+        )
+        return NodeBatch(
+            x=torch.from_numpy(self._table[self._colour[rows]]).to(self.device),
+            edge_table=torch.zeros(1, 0),
+            rounds=[round_] * self.layers,
+            sizes=torch.from_numpy(np.asarray(chosen.sizes)).to(self.device),
+            node_colour=every if nodes else None,
+            edge_index=torch.from_numpy(chosen.edge_index.astype(np.int64)).to(self.device),
+            graph=torch.from_numpy(chosen.node_graph).to(self.device),
+        )
+
+
+class NodeEncoder(nn.Module):
+    """A user's `forward(x, edge_index, batch) -> list of node states per layer`, checked.
+
+    Args:
+        module: the user's module.
+        node_dim: inputs per node; the widths of its layers are found by trying it on two joined nodes.
+    """
+
+    def __init__(self, module: nn.Module, node_dim: int) -> None:
+        super().__init__()
+        self.module = module.eval()
+        pair = torch.tensor([[0, 1], [1, 0]])
+        with torch.no_grad():
+            tried = self._states(torch.zeros(2, node_dim), pair, torch.zeros(2, dtype=torch.long))
+        self.widths = [state.shape[1] for state in tried]
+
+    def forward(self, batch: NodeBatch) -> list[Tensor]:
+        """States per layer: K tensors (N, D_k)."""
+        return self._states(batch.x, batch.edge_index, batch.graph)
+
+    def _states(self, x: Tensor, edge_index: Tensor, graph: Tensor) -> list[Tensor]:
+        states: Any = self.module(x, edge_index, graph)
+        tensors = isinstance(states, list | tuple) and all(isinstance(state, Tensor) for state in states)
+        if not tensors or not states or any(state.dim() != 2 or len(state) != len(x) for state in states):
+            got = [tuple(state.shape) for state in states] if tensors else type(states).__name__
+            raise InvalidParameter(
+                f"encoder.forward(x, edge_index, batch) must return a list with one tensor of shape "
+                f"({len(x)}, width) per layer; it returned {got}"
+            )
+        return list(states)

@@ -1,0 +1,74 @@
+"""Products with constant sparse matrices, forward and backward at the same speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A sparse matrix by rows: row i has `value[ptr[i]:ptr[i+1]]` in columns `index[ptr[i]:ptr[i+1]]`."""
+
+    ptr: Tensor  # (rows + 1,)
+    index: Tensor  # (entries,)
+    value: Tensor  # (entries,)
+
+    def times(self, dense: Tensor) -> Tensor:
+        """(rows, columns) @ (columns, D)."""
+        # embedding_bag is torch's fastest row-wise product on a CPU, 2 to 9 times an MKL CSR product here.
+        value = self.value.to(dense.dtype)
+        return embedding_bag(
+            self.index, dense, self.ptr, mode="sum", per_sample_weights=value, include_last_offset=True
+        )
+
+
+@dataclass(frozen=True)
+class SparseMatrix:
+    """A constant matrix and its transpose: the second is what the backward pass multiplies with."""
+
+    rows: Rows
+    columns: Rows
+    shape: tuple[int, int]
+
+    @classmethod
+    def from_csr(
+        cls, ptr: NDArray[Any], index: NDArray[Any], value: NDArray[Any], n_columns: int
+    ) -> SparseMatrix:
+        """From numpy arrays in compressed-row form."""
+        matrix = csr_matrix((value, index, ptr), shape=(len(ptr) - 1, n_columns), copy=False)
+        return cls(_rows(matrix), _rows(matrix.T.tocsr()), matrix.shape)
+
+    def to(self, device: torch.device) -> SparseMatrix:
+        """The matrix on another device."""
+        sides = [
+            Rows(r.ptr.to(device), r.index.to(device), r.value.to(device)) for r in (self.rows, self.columns)
+        ]
+        return SparseMatrix(sides[0], sides[1], self.shape)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """(rows, columns) @ (columns, D), differentiable in the dense factor."""
+        return cast(Tensor, _Product.apply(dense, self))  # type: ignore[no-untyped-call]
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.rows.times(dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.columns.times(gradient.contiguous()), None
+
+
+def _rows(matrix: csr_matrix) -> Rows:
+    arrays = (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
+    return Rows(*(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays))

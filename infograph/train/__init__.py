@@ -1,0 +1,1 @@
+"""One training loop: batches, progress, checkpoints, resume."""

@@ -1,0 +1,71 @@
+"""One file with a training run after an epoch: weights, optimiser, history. Written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter
+
+FILE = "checkpoint.safetensors"
+
+
+def write_checkpoint(
+    folder: str | Path, network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, Any]
+) -> Path:
+    """Write the state after an epoch; `run` is what identifies and describes the run, JSON-ready."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {f"network.{name}": tensor.contiguous().cpu() for name, tensor in network.state_dict().items()}
+    for position, state in optimiser.state_dict()["state"].items():
+        tensors.update({f"optimiser.{position}.{key}": value.contiguous() for key, value in state.items()})
+    partial = folder / f".{FILE}.{os.getpid()}"
+    save_file(tensors, partial, metadata={"run": json.dumps(run)})
+    partial.replace(folder / FILE)
+    return folder / FILE
+
+
+def read_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the description of a run.
+
+    Raises:
+        FileMissing: there is no checkpoint.
+        InvalidFile: it is damaged.
+    """
+    path = Path(folder) / FILE
+    if not path.is_file():
+        raise FileMissing(f"no checkpoint in {folder}: {FILE} is missing; start without resume")
+    try:
+        with safe_open(path, framework="pt") as file:
+            run = json.loads(file.metadata()["run"])
+            return {name: file.get_tensor(name) for name in file.keys()}, run  # noqa: SIM118 - not a mapping
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidFile(f"{path} is damaged ({error}); start without resume") from error
+
+
+def restore(tensors: dict[str, Tensor], network: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    """Put a checkpoint's tensors back in place.
+
+    Raises:
+        InvalidParameter: the network has another shape than the checkpoint's.
+    """
+    weights = {name.removeprefix("network."): t for name, t in tensors.items() if name.startswith("network.")}
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise InvalidParameter(
+            f"the checkpoint is of another network: {str(error).splitlines()[-1].strip()}"
+        ) from error
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimiser."):
+            _, position, key = name.split(".")
+            state.setdefault(int(position), {})[key] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
