@@ -52,6 +52,24 @@ class PerNode(nn.Module):
         self.whole.load_state_dict(discriminator.whole.state_dict())
         return self
 
+    def paired_parameters(
+        self, encoder: GIN, discriminator: Discriminator
+    ) -> list[tuple[nn.Parameter, nn.Parameter]]:
+        """Parameters here beside the same ones there."""
+        pairs: list[tuple[nn.Module | None, nn.Module | None]] = [
+            (self.local, discriminator.local),
+            (self.whole, discriminator.whole),
+        ]
+        for conv, norm, layer in zip(self.convs, self.norms, encoder.layers, strict=True):
+            pairs += [(conv.nn[0], layer.first), (conv.nn[2], layer.second), (norm, layer.norm)]
+            pairs += [(conv.lin, layer.edge)] if layer.edge is not None else []
+        return [
+            pair
+            for theirs, ours in pairs
+            if theirs is not None and ours is not None
+            for pair in zip(theirs.parameters(), ours.parameters(), strict=True)
+        ]
+
     def encode(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
         """Concatenated states of every node. (N, dim)."""
         states = []
@@ -79,6 +97,6 @@ class PerNode(nn.Module):
             row = 1.0 / (torch.bincount(graph)[graph].to(scores.dtype) * n_graphs)
         else:
             row = torch.full((len(graph),), 1.0 / len(graph), dtype=scores.dtype)
-        positive = (own * softplus(-scores)).sum(1) @ row
-        negative = ((1 - own) * softplus(scores)).sum(1) @ row / (n_graphs - 1)
+        positive = (own * softplus(-scores, threshold=40)).sum(1) @ row
+        negative = ((1 - own) * softplus(scores, threshold=40)).sum(1) @ row / (n_graphs - 1)
         return positive + negative

@@ -23,7 +23,7 @@ from safetensors.numpy import save as save_tensors
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from infograph.data.schema import Schema
-from infograph.data.storage import read_json, replaced_folder
+from infograph.data.storage import check_folder, read_json, replaced_folder
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, NotFitted
 
 FORMAT = "infograph-model-1"
@@ -70,7 +70,7 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to `folder`, whole or not at all; an older model there is replaced."""
         self._check_fitted()
-        _refuse_foreign(Path(folder))
+        check_model_folder(folder)
         weights = save_tensors({name: np.ascontiguousarray(value) for name, value in self._state().items()})
         settings = {
             name: "custom" if name in self._unsaved and not _plain(value) else value
@@ -133,12 +133,26 @@ def load(folder: str | Path, **unsaved: Any) -> GraphTransformer:
     return model
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Only a model, or an empty folder, is ever replaced."""
+def check_model_folder(folder: str | Path) -> None:
+    """Make sure, before the work that leads to it, that a model can be saved there.
+
+    Raises:
+        InvalidParameter: it is a file, or a folder of other things: only a model, or an empty folder, is replaced.
+        OSError: the folder it should be in cannot be made or written to.
+    """
+    folder = Path(folder)
     if folder.is_file():
         raise InvalidParameter(f"{folder} is a file; a model is saved to a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "config.json").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not _is_model(folder):
         raise InvalidParameter(f"{folder} holds other files; save the model to a folder of its own")
+    check_folder(folder.absolute().parent)
+
+
+def _is_model(folder: Path) -> bool:
+    try:
+        return bool(read_json(folder / "config.json").get("format") == FORMAT)
+    except (FileMissing, InvalidFile):
+        return False
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from infograph.data.assemble import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
+
+settings.register_profile("steady", deadline=None, derandomize=True, database=None)
+settings.load_profile("steady")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let PyG be imported: it still compiles with torch.jit, which torch deprecates."""
+    config.addinivalue_line("filterwarnings", "ignore:.torch.jit:DeprecationWarning")
+
 
 LABELS = ("a", "b", "c")
 BONDS = ("single", "double")

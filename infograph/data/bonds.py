@@ -28,21 +28,22 @@ class Bonds:
     """
 
     def __init__(self, *, stereo: bool = False) -> None:
+        from rdkit.Chem import GetAdjacencyMatrix
+
         self.stereo = stereo
+        self.matrix = GetAdjacencyMatrix
         self.waiting: list[NDArray[np.float64]] = []
         self.n_cells = 0
         self.parts: list[tuple[IntArray, IntArray, NDArray[np.float64]]] = []
 
     def add(self, mol: Any) -> None:
         """Add the bonds of one molecule."""
-        from rdkit.Chem import GetAdjacencyMatrix
-
         n_atoms = mol.GetNumAtoms()
         if n_atoms > LARGE:
             self._flush()
             self.parts.append(_visit(mol, self.stereo))
             return
-        matrix = GetAdjacencyMatrix(mol, useBO=True, force=True)  # (n, n)
+        matrix = self.matrix(mol, useBO=True, force=True)  # (n, n)
         if self.stereo or np.count_nonzero(matrix) != 2 * mol.GetNumBonds():
             edges, values = _bonds(mol, self.stereo)
             matrix[edges[0], edges[1]] = matrix[edges[1], edges[0]] = values

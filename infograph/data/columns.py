@@ -33,8 +33,8 @@ def store_graph_column(
 ) -> tuple[NDArray[Any], Column]:
     """A graph column; None stands where a value is missing.
 
-    Unless `known` says otherwise, numbers of which at least one is a float are floats, texts without any
-    repetition are texts, and everything else is categories.
+    Unless `known` says otherwise, numbers of which at least one is a float are floats, texts that hardly ever
+    repeat are texts, and everything else is categories.
     """
     kind = known.kind if known else _graph_kind(raw)
     base = known or Column(name, kind)
@@ -52,8 +52,10 @@ def _graph_kind(raw: Sequence[Any]) -> Kind:
         return (
             "float" if not given or any(isinstance(v, float | np.floating) for v in given) else "categorical"
         )
-    distinct = all(isinstance(v, str) for v in given) and len(set(given)) == len(given)
-    return "text" if distinct else "categorical"
+    if not all(isinstance(v, str) for v in given):
+        return "categorical"
+    n_distinct = len(set(given))
+    return "text" if n_distinct == len(given) or n_distinct > max(100, len(given) / 2) else "categorical"
 
 
 def categorise(values: NDArray[Any]) -> tuple[tuple[Category, ...], NDArray[np.int32]]:

@@ -88,6 +88,7 @@ def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
         if weight is not None:
             data.edge_weight = torch.from_numpy(np.array(graphs.edge[weight.name][arcs]))
         if "y" in graphs.graph:
-            data.y = torch.as_tensor(np.asarray(graphs.graph["y"][g : g + 1]))
+            label = np.array(graphs.graph["y"][g : g + 1])
+            data.y = torch.from_numpy(label.astype(np.float32) if label.dtype.kind == "f" else label)
         made.append(data)
     return made

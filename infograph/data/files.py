@@ -98,7 +98,7 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
 
     if (path / MARKER).is_file():
         return _select(open_graphs(path), options)
-    if any(path.rglob("*_A.txt")):
+    if any(path.rglob("*_graph_indicator.txt")) or (path / f"{path.name}_A.txt").is_file():
         from infograph.data.tu import read_tu
 
         return _select(read_tu(path), options)
@@ -146,7 +146,9 @@ def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
         return graphs
     column = schema.column("graph", options.label)
     if column is None:
-        raise SchemaMismatch(f"no graph column {options.label!r}; there are: {[c.name for c in schema.graph]}")
+        raise SchemaMismatch(
+            f"no graph column {options.label!r}; there are: {[c.name for c in schema.graph]}"
+        )
     return graphs.with_column("graph", replace(column, name=LABEL), graphs.graph[column.name])
 
 

@@ -19,7 +19,7 @@ import networkx as nx
 
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.networks import Choice, from_networkx
-from infograph.data.reading import LABEL, ReadOptions, in_file, read_text
+from infograph.data.reading import LABEL, ReadOptions, in_file, read_text, with_columns
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 RESERVED = ("nodes", "edges", "directed")
@@ -33,12 +33,14 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
         InvalidGraph: names the line that is no graph.
     """
     lines = [(n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
-    graphs: list[nx.Graph | Rejected] = []
-    for index, (number, line) in enumerate(lines):
-        graphs.append(_parse(index, line, options, f"{path}, line {number}"))
+    graphs = [_parse(index, line, options, f"{path}, line {n}") for index, (n, line) in enumerate(lines)]
     ids = [graph.graph.get("id", i) if isinstance(graph, nx.Graph) else i for i, graph in enumerate(graphs)]
+
+    def place(index: int) -> str:
+        return f"line {lines[index][0]}"
+
     try:
-        return from_networkx(
+        made = from_networkx(
             graphs,
             node=_all_names(graphs, "nodes") if options.node is None else options.node,
             edge=_all_names(graphs, "edges", but=options.weight) if options.edge is None else options.edge,
@@ -48,21 +50,20 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
             schema=options.schema,
         )
     except (InvalidGraph, InvalidParameter) as error:
-        raise in_file(error, path, lambda index: f"line {lines[index][0]}") from error
+        raise in_file(error, path, place) from error
+    return with_columns(made, {}, label=None, place=place)
 
 
 def _parse(index: int, line: str, options: ReadOptions, place: str) -> nx.Graph | Rejected:
     try:
         return _graph(json.loads(line), options)
     except json.JSONDecodeError as error:
+        problem = f"not JSON, or truncated ({error})"
         if options.errors == "raise":
-            raise InvalidFile(f"{place}: not JSON, or truncated ({error})") from error
-        return Rejected(index, index, f"{place}: not JSON, or truncated ({error})")
-    except (ValueError, TypeError, KeyError) as error:
-        problem = f"{place}: {error.args[0] if error.args else error!r}"
-        if options.errors == "raise":
-            raise InvalidGraph(problem, index=index) from error
+            raise InvalidFile(f"{place}: {problem}") from error
         return Rejected(index, index, problem)
+    except (ValueError, TypeError, KeyError) as error:
+        return Rejected(index, index, str(error.args[0]))
 
 
 def _graph(content: Any, options: ReadOptions) -> nx.Graph:
@@ -73,9 +74,15 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     if label in columns:
         columns[LABEL] = columns.pop(label)
     if options.id is not None:
+        if options.id not in columns:
+            raise ValueError(f"there is no {options.id!r}, which should hold the id")
         columns["id"] = columns.pop(options.id)
     graph = (nx.MultiDiGraph if content.get("directed", options.directed) else nx.MultiGraph)(**columns)
     nodes = content["nodes"]
+    if not isinstance(nodes, int) and not (
+        isinstance(nodes, list) and all(isinstance(n, dict) for n in nodes)
+    ):
+        raise ValueError("'nodes' is neither a number nor a list of objects")
     rows = [{}] * nodes if isinstance(nodes, int) else nodes
     names = [row.get("id", position) for position, row in enumerate(rows)]
     if len(set(names)) < len(names):

@@ -21,7 +21,7 @@ ID_NAMES = ("id", "mol_id", "molecule_id", "compound_id", "name")
 def read_molecule_table(path: Path, options: ReadOptions) -> GraphSet:
     """A table with a SMILES column; its other columns become graph columns.
 
-    Numbers are floats (NaN where a cell is empty); texts are categories if any of them repeats.
+    Numbers are floats (NaN where a cell is empty); texts that repeat are categories.
     """
     cells = read_parquet(path) if path.suffix == ".parquet" else read_cells(path, options.errors)
     column = smiles_column(cells.names, options.smiles)

@@ -113,16 +113,18 @@ class _Builder:
     """Collects molecules column by column, in arrays of single bytes."""
 
     def __init__(self, hydrogens: bool, stereo: bool, keep_smiles: bool) -> None:
-        from rdkit.Chem import Atom
+        from rdkit import Chem
+        from rdkit.Chem import rdCIPLabeler
 
+        self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
         self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
         self.atoms: list[tuple[Column, Callable[[Any], int], array[int]]] = [
-            (ELEMENT, Atom.GetAtomicNum, array("B")),
-            (CHARGE, Atom.GetFormalCharge, array("b")),
+            (ELEMENT, Chem.Atom.GetAtomicNum, array("B")),
+            (CHARGE, Chem.Atom.GetFormalCharge, array("b")),
         ]
         if not hydrogens:
-            self.atoms.append((HYDROGENS, Atom.GetTotalNumHs, array("B")))
-        self.atoms.append((AROMATIC, Atom.GetIsAromatic, array("B")))
+            self.atoms.append((HYDROGENS, Chem.Atom.GetTotalNumHs, array("B")))
+        self.atoms.append((AROMATIC, Chem.Atom.GetIsAromatic, array("B")))
         if stereo:
             self.atoms.append((CHIRALITY, _chirality, array("B")))
         self.sizes = array("q")
@@ -132,23 +134,20 @@ class _Builder:
 
     def add(self, item: Any) -> None:
         """Add one molecule, or raise a ValueError that says why not and leave everything as it was."""
-        from rdkit import Chem
-
-        mol = heavy = Chem.MolFromSmiles(item) if isinstance(item, str) and item else None
+        chem = self.chem
+        mol = heavy = chem.MolFromSmiles(item) if isinstance(item, str) and item else None
         if mol is None:
             mol = sanitise(item)
-            heavy = Chem.RemoveHs(mol)
+            heavy = chem.RemoveHs(mol)
         if not mol.GetNumAtoms():
             raise ValueError("a molecule without atoms")
         if self.keep_smiles:
-            self.smiles.append(Chem.MolToSmiles(heavy))
-        self._add_graph(Chem.AddHs(mol, addCoords=True) if self.hydrogens else heavy)
+            self.smiles.append(chem.MolToSmiles(heavy))
+        self._add_graph(chem.AddHs(mol, addCoords=True) if self.hydrogens else heavy)
 
     def _add_graph(self, mol: Any) -> None:
-        from rdkit.Chem import rdCIPLabeler
-
         if self.stereo:
-            rdCIPLabeler.AssignCIPLabels(mol)
+            self.assign_labels(mol)
         n_atoms = mol.GetNumAtoms()
         self.sizes.append(n_atoms)
         self.bonds.add(mol)

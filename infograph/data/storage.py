@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import LEVELS, Schema
-from infograph.errors import FileMissing, InvalidFile
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 
 FORMAT = "infograph-graphset-1"
 MARKER = "schema.json"
@@ -120,6 +121,43 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
             work.replace(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def replaced_file(path: str | Path) -> Iterator[Path]:
+    """A temporary path that takes the place of `path` once the block is through without an error."""
+    path = Path(path)
+    check_writable(path)
+    work = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    try:
+        yield work
+        work.replace(path)
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Make sure that a file can be written to `path`, before the work that leads to it.
+
+    Raises:
+        InvalidParameter: it is a folder.
+        OSError: its folder cannot be made or written to.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidParameter(f"{path} is a folder; expected the name of a file")
+    check_folder(path.parent)
+
+
+def check_folder(folder: str | Path) -> None:
+    """Make a folder if need be, and make sure that files can be written to it.
+
+    Raises:
+        OSError: it cannot be made or written to.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def _open_array(path: Path, shape: list[int]) -> NDArray[Any]:

@@ -94,7 +94,7 @@ class _Contrast(torch.autograd.Function):
         shared = [projected, *tail]
         wanted = any(ctx.needs_input_grad)
         normaliser = _log_normaliser(patches, shared, weights, chunk_rows) if bound.needs_normaliser else None
-        gradients = [torch.zeros_like(tensor) for tensor in shared] if wanted else []
+        gradients: list[Tensor] = []
         patch_gradient = torch.empty_like(patches) if wanted else patches
         loss, accuracy = patches.new_zeros(()), patches.new_zeros(())
         for start in range(0, len(patches), chunk_rows):
@@ -107,8 +107,7 @@ class _Contrast(torch.autograd.Function):
             if wanted:
                 own, *others = torch.autograd.grad(share, leaves)
                 patch_gradient[rows] = own
-                for total, part in zip(gradients, others, strict=True):
-                    total += part
+                gradients = _add(gradients, others)
             loss += share.detach()
             accuracy += _pair_accuracy(scores.detach(), positive, negative)
         ctx.save_for_backward(patch_gradient, *gradients)
@@ -117,8 +116,15 @@ class _Contrast(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        patches, projected, *tail = (stored * gradient for stored in ctx.saved_tensors)
+        stored = ctx.saved_tensors
+        if gradient != 1:
+            stored = [tensor * gradient for tensor in stored]
+        patches, projected, *tail = stored
         return patches, projected, None, None, None, *tail
+
+
+def _add(totals: list[Tensor], parts: Sequence[Tensor]) -> list[Tensor]:
+    return [total.add_(part) for total, part in zip(totals, parts, strict=True)] if totals else list(parts)
 
 
 def _dense_weights(weights: Rows, rows: slice, n_graphs: int) -> tuple[Tensor, Tensor]:

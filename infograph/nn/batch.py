@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from infograph.data.colours import Colouring
-from infograph.data.graphset import IntArray, pointer, ranges
+from infograph.data.graphset import IntArray, ranges
 from infograph.nn.sparse import SparseMatrix
 
 
@@ -20,21 +21,20 @@ class BatchRound:
 
     Attributes:
         own: (C, C') picks each colour's own colour one round before.
-        heard: (C, M) how often a colour hears each message.
-        message_colour, message_code: (M,) what each message is made of: a colour of the round before and an
-            edge code. Without edge features messages are the colours themselves, M = C'.
-        heard_or_own: (C, C') the sum of both, without edge features: what a GIN layer with eps = 0 needs.
+        heard: (C, M) how often a colour hears each message. Without edge features messages are the colours
+            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums.
         counts: (C,) nodes per colour.
         members: (B, C) nodes of each colour in each graph.
+        message_colour, message_code: (M,) with edge features, what each message is made of: a colour of the
+            round before and an edge code.
     """
 
     own: SparseMatrix
     heard: SparseMatrix
-    message_colour: Tensor
-    message_code: Tensor
-    heard_or_own: SparseMatrix
     counts: Tensor
     members: SparseMatrix
+    message_colour: Tensor | None = None
+    message_code: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -109,40 +109,29 @@ class Batcher:
 
     def _round(self, k: int, chosen: IntArray, members: SparseMatrix, n_before: int) -> BatchRound:
         made, before = self.colouring.rounds[k - 1], self._place[k - 1]
-        n_labels = len(self.colouring.edge_table)
+        n_labels, to = len(self.colouring.edge_table), self.device
         rows, ptr = ranges(made.incoming.indptr, chosen)
-        colour, code = np.divmod(made.incoming.indices[rows], n_labels)
-        value, source = made.incoming.data[rows], before[colour]
+        message, value = made.incoming.indices[rows].astype(np.int64), made.incoming.data[rows]
         parent = before[made.parent[chosen]]
-        single = pointer(np.ones(len(chosen), np.int64))
-        own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before)
-        if n_labels > 1 or self.colouring.edge_table.shape[1]:
-            message, place = np.unique(source * n_labels + code, return_inverse=True)
-            message_colour, message_code = np.divmod(message, n_labels)
-            heard = SparseMatrix.from_csr(ptr, place, value, len(message))
-            both = own  # not used by GINE
-        else:
-            message_colour, message_code = np.arange(n_before), np.zeros(n_before, np.int64)
-            heard = SparseMatrix.from_csr(ptr, source, value, n_before)
-            both = _with_own(ptr, source, value, parent, n_before)
-        to = self.device
+        single = np.arange(len(chosen) + 1)
+        own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before).to(to)
         counts = members.columns.times(torch.ones(members.shape[0], 1, device=to))[:, 0]
-        return BatchRound(
-            own.to(to),
-            heard.to(to),
-            torch.from_numpy(message_colour).to(to),
-            torch.from_numpy(message_code).to(to),
-            both.to(to),
-            counts,
-            members,
-        )
+        if not self.colouring.edge_table.shape[1]:
+            heard = _with_own(ptr, before[message], value, parent, n_before).to(to)
+            return BatchRound(own, heard, counts, members)
+        colour, code = np.divmod(message, n_labels)
+        distinct, place = np.unique(before[colour] * n_labels + code, return_inverse=True)
+        heard = SparseMatrix.from_csr(ptr, place, value, len(distinct)).to(to)
+        parts = (torch.from_numpy(part).to(to) for part in np.divmod(distinct, n_labels))
+        return BatchRound(own, heard, counts, members, *parts)
 
 
 def _with_own(
-    ptr: IntArray, source: IntArray, value: IntArray, parent: IntArray, n_before: int
+    ptr: IntArray, heard: IntArray, value: NDArray[np.float32], parent: IntArray, n_before: int
 ) -> SparseMatrix:
     """What a colour hears plus what it was itself: one more entry at the start of each row."""
-    starts = ptr[:-1]
-    return SparseMatrix.from_csr(
-        ptr + np.arange(len(ptr)), np.insert(source, starts, parent), np.insert(value, starts, 1.0), n_before
-    )
+    longer, start = ptr + np.arange(len(ptr)), np.zeros(len(heard) + len(parent), bool)
+    start[longer[:-1]] = True
+    index, values = np.empty(len(start), np.int64), np.ones(len(start), np.float32)
+    index[start], index[~start], values[~start] = parent, heard, value
+    return SparseMatrix.from_csr(longer, index, values, n_before)

@@ -40,20 +40,18 @@ class GINLayer(nn.Module):
     def forward(self, states: Tensor, round_: BatchRound, edge_table: Tensor) -> Tensor:
         """States of the round before (C', D') -> states of this round (C, D)."""
         if self.edge is None:
-            mixed = self._aggregate(states @ self.first.weight.T, round_) + self.first.bias
+            states = states @ self.first.weight.T  # (C', D)
+            mixed = self._extra(states, round_) + round_.heard @ states + self.first.bias
         else:
             heard = states[round_.message_colour] + self.edge(edge_table)[round_.message_code]
-            own = round_.own @ states
-            mixed = self.first(own + self._eps_times(own) + round_.heard @ torch.relu_(heard))
+            own = self._extra(states, round_) + round_.own @ states
+            mixed = self.first(own + round_.heard @ torch.relu_(heard))
         states = torch.relu_(self.second(torch.relu_(mixed)))  # (C, D)
         return states if self.norm is None else self.norm(states, round_.counts)
 
-    def _aggregate(self, states: Tensor, round_: BatchRound) -> Tensor:
-        total = round_.heard_or_own @ states
-        return total if self.eps is None else total + self._eps_times(round_.own @ states)
-
-    def _eps_times(self, own: Tensor) -> Tensor:
-        return own.new_zeros(()) if self.eps is None else self.eps * own
+    def _extra(self, states: Tensor, round_: BatchRound) -> Tensor | float:
+        """eps times the own state, or nothing."""
+        return 0.0 if self.eps is None else self.eps * (round_.own @ states)
 
 
 class GIN(nn.Module):

@@ -44,16 +44,13 @@ class NodeBatcher:
         n, ones = chosen.n_nodes, np.ones(chosen.n_nodes, np.float32)
         identity = SparseMatrix.from_csr(pointer(np.ones(n, np.int64)), np.arange(n), ones, n).to(self.device)
         members = SparseMatrix.from_csr(chosen.node_ptr, np.arange(n), ones, n).to(self.device)
-        every = torch.arange(n, device=self.device)
-        round_ = BatchRound(
-            identity, identity, every, torch.zeros_like(every), identity, torch.ones(n), members
-        )
+        round_ = BatchRound(identity, identity, torch.ones(n, device=self.device), members)
         return NodeBatch(
             x=torch.from_numpy(self._table[self._colour[rows]]).to(self.device),
             edge_table=torch.zeros(1, 0),
             rounds=[round_] * self.layers,
             sizes=torch.from_numpy(np.asarray(chosen.sizes)).to(self.device),
-            node_colour=every if nodes else None,
+            node_colour=torch.arange(n, device=self.device) if nodes else None,
             edge_index=torch.from_numpy(chosen.edge_index.astype(np.int64)).to(self.device),
             graph=torch.from_numpy(chosen.node_graph).to(self.device),
         )

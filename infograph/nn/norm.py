@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -40,12 +42,9 @@ class WeightedBatchNorm(nn.Module):
             return states * scale + (self.bias - self.running_mean * scale)
         counts = counts.to(states.dtype)
         n_nodes = counts.sum()
-        share = counts / n_nodes
-        mean = share @ states  # (D,)
-        centred = states - mean
-        variance = share @ centred.square()  # (D,)
+        output, mean, variance = _Normalise.apply(states, counts / n_nodes, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]
         self._remember(mean, variance, n_nodes)
-        return centred * (self.weight * torch.rsqrt(variance + self.eps)) + self.bias
+        return output  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor, n_nodes: Tensor) -> None:
@@ -54,3 +53,29 @@ class WeightedBatchNorm(nn.Module):
         unbiased = variance * (n_nodes / (n_nodes - 1).clamp(min=1))
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
         self.running_var.lerp_(unbiased.to(self.running_var.dtype), rate)
+
+
+class _Normalise(torch.autograd.Function):
+    """Rows normalised by their weighted mean and variance; the textbook gradient, in half the passes autograd takes."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, share: Tensor, weight: Tensor, bias: Tensor, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        mean = share @ states  # (D,)
+        normal = states - mean
+        variance = share @ normal.square()  # (D,)
+        inverse = torch.rsqrt(variance + eps)
+        normal *= inverse
+        ctx.save_for_backward(normal, share, weight, inverse)
+        ctx.mark_non_differentiable(mean, variance)
+        return torch.addcmul(bias, normal, weight), mean, variance
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        normal, share, weight, inverse = ctx.saved_tensors
+        bias_gradient = gradient.sum(0)
+        weight_gradient = (gradient * normal).sum(0)
+        common = torch.addcmul(bias_gradient, normal, weight_gradient)  # (C, D)
+        states_gradient = torch.addcmul(gradient, share[:, None], common, value=-1).mul_(weight * inverse)
+        return states_gradient, None, weight_gradient, bias_gradient, None

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
@@ -43,8 +42,14 @@ class SparseMatrix:
         cls, ptr: NDArray[Any], index: NDArray[Any], value: NDArray[Any], n_columns: int
     ) -> SparseMatrix:
         """From numpy arrays in compressed-row form."""
-        matrix = csr_matrix((value, index, ptr), shape=(len(ptr) - 1, n_columns), copy=False)
-        return cls(_rows(matrix), _rows(matrix.T.tocsr()), matrix.shape)
+        n_rows, n_entries = len(ptr) - 1, len(index)
+        # sorting unique keys is stable and, vectorised, quicker than scipy's bookkeeping around a transpose
+        key = index * n_entries + np.arange(n_entries)
+        key.sort()
+        order = key % max(n_entries, 1)
+        row = np.repeat(np.arange(n_rows), np.diff(ptr))[order]
+        column_ptr = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n_columns))])
+        return cls(_rows(ptr, index, value), _rows(column_ptr, row, value[order]), (n_rows, n_columns))
 
     def to(self, device: torch.device) -> SparseMatrix:
         """The matrix on another device."""
@@ -69,6 +74,5 @@ class _Product(torch.autograd.Function):
         return ctx.matrix.columns.times(gradient.contiguous()), None
 
 
-def _rows(matrix: csr_matrix) -> Rows:
-    arrays = (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
-    return Rows(*(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays))
+def _rows(*arrays: NDArray[Any]) -> Rows:
+    return Rows(*(torch.from_numpy(array) for array in arrays))

@@ -184,7 +184,7 @@ def test_damaged_folders(saved: Path) -> None:
     with pytest.raises(InvalidFile, match=r"edges\.npy is damaged .* save the GraphSet again"):
         open_graphs(saved)
     np.save(edges, np.zeros((2, 3)))
-    with pytest.raises(InvalidFile, match=r"edges\.npy is damaged: shape \[2, 3\], expected \[2, 646\]"):
+    with pytest.raises(InvalidFile, match=r"edges\.npy is damaged: shape \[2, 3\], expected \[2, 649\]"):
         open_graphs(saved)
     edges.unlink()
     with pytest.raises(FileMissing, match=r"edges\.npy is missing"):

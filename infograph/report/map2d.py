@@ -1,0 +1,71 @@
+"""Vectors -> points in the plane, for looking at."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits
+
+from infograph.errors import InvalidParameter
+
+Method = Literal["tsne", "pca"]
+COMPONENTS = 50  # what van der Maaten and Hinton (2008) reduce to before t-SNE
+PERPLEXITY = 30.0  # scikit-learn's default
+FEWEST = 6  # below, neighbourhoods mean nothing and PCA is shown instead
+
+
+def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 0) -> NDArray[np.float64]:
+    """A point per vector; near points are similar vectors. (G, D) -> (G, 2).
+
+    Columns are standardised, reduced to at most 50 principal components, and then laid out by t-SNE, starting from the
+    first two components. The same vectors and seed give the same map.
+
+    Args:
+        vectors: one row per graph, finite.
+        method: "tsne" keeps neighbourhoods, "pca" distances.
+        random_state: seed.
+
+    Raises:
+        InvalidParameter: another method, no vectors, or vectors that are not finite.
+    """
+    if method not in ("tsne", "pca"):
+        raise InvalidParameter(f"method={method!r}: expected 'tsne' or 'pca'")
+    rows = np.asarray(vectors, dtype=np.float64)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidParameter(f"a map needs vectors of shape (G, D); shape {rows.shape} came")
+    if not np.isfinite(rows).all():
+        bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise InvalidParameter(f"vector {bad} holds NaN or infinity: leave that graph out of the map")
+    with threadpool_limits(1):  # sums over threads round differently from run to run, and t-SNE amplifies that
+        components = _components(rows, random_state)  # (G, <= 50)
+        plane = np.zeros((len(rows), 2))
+        plane[:, : components.shape[1]] = components[:, :2]
+        if method == "pca" or len(rows) < FEWEST or not components.shape[1]:
+            return plane
+        return _tsne(components, plane, random_state)
+
+
+def _components(rows: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
+    """Principal components of the standardised columns; none where all rows are equal."""
+    deviation = rows.std(axis=0)
+    varying = deviation > 1e-9 * np.maximum(np.abs(rows).max(axis=0), 1e-30)
+    if len(rows) < 2 or not varying.any():
+        return np.zeros((len(rows), 0))
+    scaled = (rows[:, varying] - rows[:, varying].mean(axis=0)) / deviation[varying]
+    wanted = min(COMPONENTS, len(rows) - 1, scaled.shape[1])
+    return np.asarray(PCA(wanted, random_state=random_state).fit_transform(scaled), dtype=np.float64)
+
+
+def _tsne(
+    components: NDArray[np.float64], plane: NDArray[np.float64], random_state: int
+) -> NDArray[np.float64]:
+    perplexity = min(PERPLEXITY, (len(components) - 1) / 3)
+    start = plane / plane[:, 0].std() * 1e-4  # small, as t-SNE asks; ordered, so that the map is stable
+    layout = TSNE(
+        2, perplexity=perplexity, init=start, learning_rate="auto", random_state=random_state, n_jobs=1
+    ).fit_transform(components)
+    return np.asarray(layout, dtype=np.float64)

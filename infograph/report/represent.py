@@ -1,0 +1,40 @@
+"""A saved model or a file of vectors, with or without graphs beside it, -> vectors with their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from infograph.contract import load
+from infograph.data.embedding_files import ENDINGS, read_embeddings
+from infograph.data.embeddings import Embeddings
+from infograph.data.graphset import GraphSet
+from infograph.data.schema import Schema
+from infograph.errors import FileMissing, InvalidParameter
+
+Reader = Callable[[Schema | None], GraphSet]
+
+
+def represent(which: str | Path, read: Reader | None) -> Embeddings:
+    """The vectors that `which` gives, with all columns that are known of the graphs.
+
+    Args:
+        which: a model folder, or a file of vectors.
+        read: gives the graphs, read the way a schema asks for. A model needs it; to a file of vectors it adds the
+            columns of the graphs with the same ids.
+
+    Raises:
+        FileMissing: there is no such file or folder.
+        InvalidParameter: a model came without graphs.
+    """
+    path = Path(which)
+    if path.suffix in ENDINGS and not path.is_dir():
+        found = read_embeddings(path)
+        return found if read is None else found.with_columns_of(read(None))
+    if not path.exists():
+        raise FileMissing(f"there is no model folder and no file of vectors {path}")
+    model = load(path)
+    if read is None:
+        raise InvalidParameter(f"{path} is a model: name the graphs it should turn into vectors, too")
+    graphs = read(model.schema_)
+    return Embeddings.of(graphs, model.transform(graphs), columns=None)

@@ -1,0 +1,238 @@
+"""SMILES and RDKit molecules -> GraphSet, against a plain loop over RDKit's atoms and bonds."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from rdkit import Chem
+from rdkit.Chem import AllChem
+
+from infograph.data import bonds
+from infograph.data.convert import as_graphset
+from infograph.data.export import to_networkx
+from infograph.data.graphset import GraphSet
+from infograph.data.molecules import from_molecules
+from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
+
+SMILES = [
+    "CCO",
+    "c1ccccc1O",
+    "C",
+    "[Na+].[Cl-]",
+    "C#N",
+    "c1c[nH]cc1",
+    "[NH3+]CC(=O)[O-]",
+    "*CC*",
+    "[H][H]",
+    "[2H]C",
+    "[Og]",
+    "C[Mg]Br",
+    "C->[Fe]",
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+    "[Fe+4].[Ti+5]",
+]
+ORDERS = {1.0: "single", 2.0: "double", 3.0: "triple", 1.5: "aromatic"}
+
+
+def plain_loop(smiles: str, hydrogens: bool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    mol = Chem.MolFromSmiles(smiles)
+    mol = Chem.AddHs(mol) if hydrogens else mol
+    atoms = [
+        (
+            a.GetSymbol(),
+            a.GetFormalCharge() if abs(a.GetFormalCharge()) < 5 else None,
+            *(() if hydrogens else (a.GetTotalNumHs(),)),
+            a.GetIsAromatic(),
+        )
+        for a in mol.GetAtoms()
+    ]
+    arcs = []
+    for bond in mol.GetBonds():
+        u, v, order = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), ORDERS.get(bond.GetBondTypeAsDouble())
+        arcs += [(u, v, order), (v, u, order)]
+    return atoms, sorted(arcs)
+
+
+def content(graphs: GraphSet, index: int) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    graph = graphs[index]
+    columns = [graph.values("node", name) for name in graph.node]
+    arcs = zip(*graph.edges.tolist(), graph.values("edge", "bond"), strict=True)
+    return list(zip(*columns, strict=True)), list(arcs)
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_equals_a_plain_loop(hydrogens: bool) -> None:
+    graphs = from_molecules(SMILES, hydrogens=hydrogens)
+    for index, smiles in enumerate(SMILES):
+        assert content(graphs, index) == plain_loop(smiles, hydrogens), smiles
+
+
+def test_batches_and_large_molecules_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = from_molecules(SMILES, stereo=True)
+    monkeypatch.setattr(bonds, "CELLS", 20)
+    monkeypatch.setattr(bonds, "LARGE", 6)
+    graphs = from_molecules(SMILES, stereo=True)
+    np.testing.assert_array_equal(graphs.edges, expected.edges)
+    np.testing.assert_array_equal(graphs.edge_ptr, expected.edge_ptr)
+    np.testing.assert_array_equal(graphs.edge["bond"], expected.edge["bond"])
+
+
+def test_a_chain_of_a_thousand_atoms() -> None:
+    graphs = from_molecules(["C" * 1000, "CC"])
+    assert graphs.sizes.tolist() == [1000, 2] and np.diff(graphs.edge_ptr).tolist() == [1998, 2]
+    assert nx.is_isomorphic(to_networkx(graphs[:1])[0], nx.path_graph(1000))
+
+
+def test_bonds_without_an_order_are_edges_of_unknown_kind() -> None:
+    mol = Chem.RWMol(Chem.MolFromSmiles("O.O"))
+    mol.AddBond(0, 1, Chem.BondType.HYDROGEN)
+    graphs = from_molecules([mol.GetMol()])
+    assert graphs.edges.tolist() == [[0, 1], [1, 0]]
+    assert graphs.values("edge", "bond").tolist() == [None, None]
+
+
+def test_all_sets_share_one_schema() -> None:
+    one, two = from_molecules(["C"]), from_molecules(["[U]", "c1ccccc1"], ids=["a", "b"])
+    assert one.schema == two.schema
+    used = [column.name for column in one.schema.features("node") + one.schema.features("edge")]
+    assert used == ["element", "charge", "hydrogens", "aromatic", "bond"]
+    assert len(one.schema.node[0].categories) == 119 and one.schema.node[0].categories[92] == "U"
+    table = Chem.GetPeriodicTable()
+    assert one.schema.node[0].categories[1:] == tuple(table.GetElementSymbol(z) for z in range(1, 119))
+
+
+def test_smiles_and_molecules_are_the_same_graph() -> None:
+    plain = Chem.MolFromSmiles("c1ccccc1O")
+    kekule = Chem.Mol(plain)
+    Chem.Kekulize(kekule, clearAromaticFlags=True)
+    raw = Chem.MolFromSmiles("c1ccccc1O", sanitize=False)
+    graphs = from_molecules(["c1ccccc1O", plain, Chem.AddHs(plain), kekule, raw, np.str_("c1ccccc1O")])
+    for index in range(1, 6):
+        assert content(graphs, index) == content(graphs, 0)
+    assert set(graphs.graph["smiles"].tolist()) == {"Oc1ccccc1"}
+    assert not kekule.GetAtomWithIdx(0).GetIsAromatic()  # what came in is as it was
+    assert raw.NeedsUpdatePropertyCache()
+
+
+def test_explicit_hydrogens() -> None:
+    graphs = from_molecules(["CCO", Chem.AddHs(Chem.MolFromSmiles("CCO"))], hydrogens=True)
+    assert graphs.sizes.tolist() == [9, 9] and list(graphs.node) == ["element", "charge", "aromatic"]
+    assert graphs.graph["smiles"].tolist() == ["CCO", "CCO"]
+    assert graphs.schema.option("hydrogens") is True
+
+
+def test_a_fitted_schema_brings_its_options() -> None:
+    model = from_molecules(["CCO"], hydrogens=True, stereo=True).schema
+    again = as_graphset(["CO"], schema=model)
+    assert again.sizes.tolist() == [6] and again.schema.node == model.node and again.schema.edge == model.edge
+    with pytest.raises(SchemaMismatch, match="read with hydrogens=False, expected hydrogens=True"):
+        as_graphset(["CO"], schema=model, hydrogens=False)
+    with pytest.raises(SchemaMismatch, match="these graphs were read with hydrogens=False"):
+        as_graphset(from_molecules(["CO"]), schema=model)
+
+
+def test_stereochemistry() -> None:
+    pairs = ["C[C@H](F)Cl", "C[C@@H](F)Cl", "F/C=C/F", "F/C=C\\F", "FC=CF"]
+    flat, solid = from_molecules(pairs), from_molecules(pairs, stereo=True)
+    assert content(flat, 0) == content(flat, 1) and content(flat, 2) == content(flat, 3)
+    # From the hydrogen of C[C@H](F)Cl, C, F, Cl turn clockwise; so Cl, F, C do from behind it: R.
+    assert [solid[i].values("node", "chirality")[1] for i in (0, 1)] == ["R", "S"]
+    kinds = [sorted(set(solid[i].values("edge", "stereo"))) for i in (2, 3, 4)]
+    assert kinds == [["E", "none"], ["Z", "none"], ["none"]]
+    reordered = from_molecules(["Cl[C@H](C)F"], stereo=True)  # an even permutation: the same molecule
+    assert reordered.graph["smiles"][0] == solid.graph["smiles"][0]
+    assert reordered.values("node", "chirality").tolist() == ["none", "R", "none", "none"]
+
+
+def test_positions_where_all_have_them() -> None:
+    mol = Chem.AddHs(Chem.MolFromSmiles("CO"))
+    AllChem.EmbedMolecule(mol, randomSeed=1)
+    full = from_molecules([mol], hydrogens=True)
+    np.testing.assert_allclose(full.node["position"], mol.GetConformer().GetPositions(), rtol=1e-6)
+    column = full.schema.column("node", "position")
+    assert column is not None and not column.used and column.unit == "angstrom"
+    heavy = from_molecules([mol])
+    np.testing.assert_allclose(heavy.node["position"], mol.GetConformer().GetPositions()[:2], rtol=1e-6)
+    assert "position" not in from_molecules([mol, "CO"]).node
+    assert (
+        as_graphset(["CO"], schema=heavy.schema).n_nodes == 2
+    )  # coordinates are no input, so they may be missing
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("C1CC", r"graph 1 \(id 'x'\): the SMILES 'C1CC' does not parse \(unclosed ring\)"),
+        (
+            "C(C)(C)(C)(C)C",
+            r"does not parse \(Explicit valence for atom # 0 C, 5, is greater than permitted\)",
+        ),
+        ("c1cccc1", r"does not parse \(Can't kekulize mol"),
+        ("hello", r"the SMILES 'hello' does not parse \(syntax error around position 1\)"),
+        ("C" * 80 + "(", r"the SMILES 'C{57}\.\.\.' does not parse"),
+        ("", "no SMILES: the text is empty"),
+        ("  ", "no SMILES: the text is empty"),
+        (None, "no SMILES: the value is missing"),
+        (float("nan"), "no SMILES: the value is missing"),
+        (pd.NA, "no SMILES: the value is missing"),
+        (7, "expected a SMILES or an RDKit molecule, got int"),
+        (Chem.Mol(), "a molecule without atoms"),
+        (Chem.MolFromSmiles("C(C)(C)(C)(C)C", sanitize=False), r"cannot be sanitised \(Explicit valence"),
+    ],
+)
+def test_bad_molecules(bad: Any, message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidGraph, match=message):
+        from_molecules(["CC", bad], ids=["a", "x"])
+    kept = from_molecules(["CC", bad, "CO"], ids=["a", "x", "b"], errors="skip")
+    assert kept.ids.tolist() == ["a", "b"] and kept.graph["smiles"].tolist() == ["CC", "CO"]
+    assert [(r.index, r.graph_id) for r in kept.rejected] == [(1, "x")]
+    assert kept.sizes.tolist() == [2, 2] and kept.n_edges == 4
+    assert capfd.readouterr().err == ""  # RDKit is silent
+
+
+def test_nothing_but_bad_molecules() -> None:
+    with pytest.raises(
+        InvalidParameter, match="all 2 were rejected; the first: no SMILES: the value is missing"
+    ):
+        from_molecules([None, "hello"], errors="skip")
+    with pytest.raises(InvalidParameter, match="the input is empty"):
+        from_molecules([])
+
+
+def test_series_and_arrays() -> None:
+    for source in (
+        pd.Series(["CC", "CO"]),
+        np.array(["CC", "CO"]),
+        np.array(["CC", "CO"], dtype=object),
+        ("CC", "CO"),
+    ):
+        assert as_graphset(source).graph["smiles"].tolist() == ["CC", "CO"]
+    kept = as_graphset(pd.Series([None, "CC", np.nan]), errors="skip")
+    assert kept.ids.tolist() == [1] and [r.index for r in kept.rejected] == [0, 2]
+    with pytest.raises(InvalidParameter, match="a whole DataFrame: pass its SMILES column"):
+        as_graphset(pd.DataFrame({"smiles": ["CC"]}))
+    with pytest.raises(InvalidParameter, match=r"one single graph \(Mol\): put it into a list"):
+        as_graphset(Chem.MolFromSmiles("CC"))
+
+
+def test_without_smiles() -> None:
+    assert from_molecules(["CC"], keep_smiles=False).graph == {}
+
+
+def test_without_rdkit(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def fake(name: str, *rest: Any, **more: Any) -> Any:
+        if name.startswith("rdkit"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", fake)
+    with pytest.raises(MissingExtra, match=r"this needs rdkit.*pip install 'infograph\[chem\]'"):
+        from_molecules(["CC"])
