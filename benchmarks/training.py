@@ -1,10 +1,11 @@
-"""Seconds per training epoch: InfoGraph per colour against the per-node reference, alternating, batch by batch.
+"""Seconds per training epoch: InfoGraph per colour against the per-node reference, alternating, batch by
+batch.
 
     python -m benchmarks.training [--data MUTAG PTC_MR ...] [--out benchmarks/results]
 
-Both sides start from the same weights, get the same batches, use the same threads and take an Adam step. Times are
-sums over the batches of one epoch; each batch is measured `repeats` times on either side and its median counts.
-Every run first checks in float64 that losses and gradients of both sides agree.
+Both sides start from the same weights, get the same batches, use the same threads and take an Adam step.
+Times are sums over the batches of one epoch; each batch is measured `repeats` times on either side and its
+median counts. Every run first checks in float64 that losses and gradients of both sides agree.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def agreement(graphs: GraphSet, colouring: Colouring, chosen: IntArray) -> dict[
     """The largest relative difference of losses and gradients in float64.
 
     A gradient below 1e-9 of all gradients together is zero but for rounding, and is compared with those. The
-    reference takes the variance in two passes here: torch's own BatchNorm1d is ten times further from the exact
+    reference takes the variance in two passes here: torch's own BatchNorm1d is ten times further from the
+        exact
     value on REDDIT's hubs than either side.
     """
     ours, theirs = networks(colouring, torch.float64)
@@ -75,7 +77,9 @@ def agreement(graphs: GraphSet, colouring: Colouring, chosen: IntArray) -> dict[
     worst = 0.0
     for a, b in pairs:
         norm = float(a.grad.norm())
-        worst = max(worst, float((a.grad - b.grad).norm()) / (norm if norm > 1e-9 * everything else everything))
+        worst = max(
+            worst, float((a.grad - b.grad).norm()) / (norm if norm > 1e-9 * everything else everything)
+        )
     return {"loss": abs(loss.item() - expected.item()) / expected.item(), "gradients": worst}
 
 

@@ -65,6 +65,7 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.target_tags.required = False
         tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []
         return tags
 
     def save(self, folder: str | Path) -> Path:
@@ -137,7 +138,8 @@ def check_model_folder(folder: str | Path) -> None:
     """Make sure, before the work that leads to it, that a model can be saved there.
 
     Raises:
-        InvalidParameter: it is a file, or a folder of other things: only a model, or an empty folder, is replaced.
+        InvalidParameter: it is a file, or a folder of other things; only a model, or an empty folder, is
+            replaced.
         OSError: the folder it should be in cannot be made or written to.
     """
     folder = Path(folder)

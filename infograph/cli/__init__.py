@@ -1,0 +1,19 @@
+"""The command line: parse, call, print. One short file per verb; torch is imported by the verbs that need it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 a defect, 2 a user's mistake, 130 interrupted."""
+    from infograph.cli.app import app
+    from infograph.cli.failures import explain, plain_warnings
+
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        with plain_warnings():
+            return int(app(given, prog_name="infograph", standalone_mode=False) or 0)
+    except (Exception, KeyboardInterrupt) as error:
+        return explain(error)

@@ -7,6 +7,7 @@ words of graph2vec.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,8 +141,8 @@ def _initial(graphs: GraphSet, node_features: str) -> tuple[IntArray, NDArray[np
 
 def _edge_codes(graphs: GraphSet, order: IntArray) -> tuple[IntArray, NDArray[np.float32]]:
     columns = graphs.schema.features("edge")
-    if not columns:
-        return np.zeros(graphs.n_edges, np.int32), np.zeros((1, 0), np.float32)
+    if not columns or not graphs.n_edges:
+        return np.zeros(graphs.n_edges, np.int32), np.zeros((1, edge_width(graphs.schema)), np.float32)
     return _tabulate(columns, [graphs.edge[column.name][order] for column in columns])
 
 
@@ -191,7 +192,7 @@ def group_rows(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     """Number the distinct rows of some columns in order of first appearance: codes (N,), first rows (C,)."""
     keys = [np.zeros(len(columns[0]), np.uint64) for _ in range(2)]
     for column in columns:
-        for values in column.reshape(len(column), -1).T:
+        for values in column.reshape(len(column), math.prod(column.shape[1:])).T:
             bits = _bits(values)
             keys = [_mix(key * FIRST + bits + salt) for key, salt in zip(keys, (FIRST, SECOND), strict=True)]
     return _group(keys[0], keys[1])

@@ -17,7 +17,7 @@ from infograph.data.storage import replaced_file
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 
 ENDINGS = (".parquet", ".csv", ".npz")
-RESERVED = r"id|vector|v\d+"
+RESERVED = r"id|vector|v\d+|file|allow_pickle"  # the last two: arguments of numpy.savez
 
 
 def check_ending(path: str | Path) -> None:
@@ -39,7 +39,7 @@ def check_names(columns: Iterable[str]) -> None:
     for name in columns:
         if re.fullmatch(RESERVED, name):
             raise InvalidParameter(
-                f"the graph column {name!r} cannot be written beside the vectors, whose file has a column of that "
+                f"the graph column {name!r} cannot be written beside the vectors, whose file has a use for that "
                 f"name: rename it, or leave it out"
             )
 
@@ -51,7 +51,9 @@ def write_embeddings(embeddings: Embeddings, path: str | Path) -> Path:
     path = Path(path)
     with replaced_file(path) as work:
         if path.suffix == ".npz":
-            arrays = {name: _plain_array(values) for name, values in embeddings.columns.items()}
+            arrays: dict[str, Any] = {
+                name: _plain_array(values) for name, values in embeddings.columns.items()
+            }
             np.savez_compressed(work, id=embeddings.ids, **arrays, vector=embeddings.vectors)
         elif path.suffix == ".csv":
             import pyarrow.csv as csv
@@ -156,10 +158,14 @@ def _from_table(table: Any, path: Path) -> Embeddings:
     names = table.column_names
     wide = [f"v{place}" for place in range(len(names)) if f"v{place}" in names]
     if "id" not in names or not (wide or "vector" in names):
-        raise InvalidFile(f"{path} holds no vectors of graphs: expected the columns 'id' and 'vector', or v0 ...")
+        raise InvalidFile(
+            f"{path} holds no vectors of graphs: expected the columns 'id' and 'vector', or v0 ..."
+        )
     if "vector" in names:
         wide = ["vector"]
-        vectors = np.array([np.asarray(row, np.float32) for row in table["vector"].to_numpy()], dtype=np.float32)
+        vectors = np.array(
+            [np.asarray(row, np.float32) for row in table["vector"].to_numpy()], dtype=np.float32
+        )
     else:
         vectors = np.stack([table[name].to_numpy().astype(np.float32) for name in wide], axis=1)
     ids = id_array(table["id"].to_pylist())
@@ -177,5 +183,7 @@ def _column(column: Any) -> NDArray[Any]:
 def _checked(embeddings: Embeddings, path: Path) -> Embeddings:
     lengths = {len(values) for values in (embeddings.ids, embeddings.vectors, *embeddings.columns.values())}
     if embeddings.vectors.ndim != 2 or len(lengths) != 1 or not len(embeddings) or not embeddings.dim:
-        raise InvalidFile(f"{path}: expected one vector per id, found vectors of shape {embeddings.vectors.shape}")
+        raise InvalidFile(
+            f"{path}: expected one vector per id, found vectors of shape {embeddings.vectors.shape}"
+        )
     return embeddings

@@ -1,8 +1,9 @@
 """Vectors of graphs beside the user's ids and columns, as a file: Parquet, CSV or NPZ.
 
-Parquet has the columns `id`, those of the graphs that were asked for, and `vector`, a list of D floats of fixed
-length: `np.stack(pandas.read_parquet(path)["vector"])` is the (G, D) array. CSV has `v0` ... instead of `vector`, NPZ
-an array per column. A graph that could not be embedded has a vector of NaN, and the column `problem` says why.
+Parquet has the columns `id`, those of the graphs that were asked for, and `vector`, a list of D floats of
+fixed length: `np.stack(pandas.read_parquet(path)["vector"])` is the (G, D) array. CSV has `v0` ... instead of
+`vector`, NPZ an array per column. A graph that could not be embedded has a vector of NaN, and the column
+`problem` says why.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Embeddings:
     Attributes:
         ids: (G,) the user's ids.
         vectors: (G, D) float32; NaN where a graph could not be embedded.
-        columns: what else is known of the graphs, by name, (G,) each; None, NaN or "" where a value is missing.
+        columns: what else is known of the graphs, by name, (G,) each; None, NaN or "" where a value is
+            missing.
     """
 
     ids: NDArray[Any]
@@ -76,7 +78,7 @@ class Embeddings:
     @property
     def usable(self) -> NDArray[np.bool_]:
         """Which rows hold a vector. (G,)."""
-        return np.isfinite(self.vectors).all(axis=1)
+        return np.asarray(np.isfinite(self.vectors).all(axis=1))
 
     def column(self, name: str) -> NDArray[Any]:
         """A column by name.

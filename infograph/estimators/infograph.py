@@ -165,27 +165,24 @@ class InfoGraph(GraphTransformer):
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
-        if not hasattr(self, "network_"):
-            return self.fit(graphs) if epochs is None else self._with_epochs(epochs).fit(graphs)
+        if not hasattr(self, "schema_"):
+            self._fit(graphs, epochs=epochs)
+            return self
         known = as_graphset(graphs, schema=self.schema_)
-        self._train(
-            self._source(known), known, self._plan(known, epochs=self.epochs if epochs is None else epochs)
-        )
+        self._train(self._source(known), known, self._plan(known, epochs))
         return self
-
-    def _with_epochs(self, epochs: int) -> Self:
-        return cast(Self, self.set_params(epochs=epochs))
 
     def _fit(
         self,
         graphs: Any,
         *,
+        epochs: int | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
     ) -> tuple[Batcher | NodeBatcher, GraphSet]:
         check_settings(self)
-        warm = self.warm_start and hasattr(self, "network_")
+        warm = self.warm_start and hasattr(self, "schema_")
         if warm:
             known = as_graphset(graphs, schema=self.schema_)
         else:
@@ -198,7 +195,7 @@ class InfoGraph(GraphTransformer):
         if not warm:
             self._build(known.schema)
         source = self._source(known)
-        plan = self._plan(known, epochs=self.epochs, checkpoint=checkpoint, resume=resume)
+        plan = self._plan(known, epochs, checkpoint, resume)
         self._train(source, known, plan, watchers)
         self.schema_ = known.schema.replace("graph", ())
         return source, known
@@ -245,20 +242,18 @@ class InfoGraph(GraphTransformer):
         return GIN(node_dim, widths, edge_dim, norm=self.norm, learn_eps=self.learn_eps), widths
 
     def _plan(
-        self, graphs: GraphSet, *, epochs: int, checkpoint: str | Path | None = None, resume: bool = False
+        self,
+        graphs: GraphSet,
+        epochs: int | None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
     ) -> Plan:
         ignored = ("epochs", "verbose", "device", "warm_start", *self._unsaved)
         settings = {k: v for k, v in self.get_params(deep=False).items() if k not in ignored}
         data = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
-        return Plan(
-            epochs,
-            self.batch_size,
-            self.max_nodes,
-            self.random_state,
-            checkpoint,
-            resume,
-            {**settings, **data},
-        )
+        passes = self.epochs if epochs is None else epochs
+        identity = {**settings, **data}
+        return Plan(passes, self.batch_size, self.max_nodes, self.random_state, checkpoint, resume, identity)
 
     def _train(
         self, source: Batcher | NodeBatcher, graphs: GraphSet, plan: Plan, watchers: Sequence[Watcher] = ()

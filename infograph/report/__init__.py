@@ -1,1 +1,1 @@
-"""What people look at: maps, curves, a page that tells what was trained, and the study that makes them all."""
+"""What people look at: maps, curves, a page on what was trained, and the study that makes them all."""

@@ -1,4 +1,4 @@
-"""What a set of graphs holds, in a few figures: for `infograph info` and for reports."""
+"""What a set of graphs, a model or a file of vectors holds: for `infograph info` and for reports."""
 
 from __future__ import annotations
 
@@ -6,48 +6,73 @@ from typing import Any
 
 import numpy as np
 
+from infograph.contract import GraphTransformer
+from infograph.data.embeddings import Embeddings
 from infograph.data.graphset import GraphSet
-from infograph.data.schema import LEVELS, Column
-from infograph.report.labels import count_classes, is_continuous, is_known
+from infograph.data.schema import LEVELS, Column, Schema
+from infograph.report.labels import LABEL, count_classes, is_continuous, is_known
 
-LABEL = "y"
+FIRST = 12  # categories that are listed
+
+Content = dict[str, Any]
 
 
-def describe_graphs(graphs: GraphSet) -> dict[str, Any]:
+def describe_graphs(graphs: GraphSet) -> Content:
     """Counts, sizes, columns and classes, JSON-ready.
 
-    `arcs` counts an undirected edge twice. `classes` is there where the graphs have the column `y`.
+    `arcs` counts an undirected edge twice. `classes` is there where the column `y` holds some.
     """
-    content: dict[str, Any] = {
+    content: Content = {
+        "kind": "graphs",
         "graphs": len(graphs),
         "nodes": graphs.n_nodes,
         "arcs": graphs.n_edges,
         "nodes_per_graph": _spread(graphs.sizes),
         "arcs_per_graph": _spread(np.diff(graphs.edge_ptr)),
-        "columns": {
-            level: [describe_column(column) for column in getattr(graphs.schema, level)] for level in LEVELS
-        },
+        **_describe_schema(graphs.schema),
     }
-    if graphs.schema.options:
-        content["read_with"] = dict(graphs.schema.options)
     if graphs.schema.column("graph", LABEL) is not None:
         values = graphs.values("graph", LABEL)
         content["unlabelled"] = int(np.count_nonzero(~is_known(values)))
         if not is_continuous(values):
             content["classes"] = dict(count_classes(values))
     if graphs.rejected:
-        content["rejected"] = [
-            {"index": rejected.index, "id": rejected.graph_id, "problem": rejected.problem}
-            for rejected in graphs.rejected
-        ]
+        content["rejected"] = [vars(rejected) for rejected in graphs.rejected]
     return content
 
 
-def describe_column(column: Column) -> dict[str, Any]:
+def describe_model(model: GraphTransformer) -> Content:
+    """Class, settings, what its graphs must look like, and how its training went, JSON-ready."""
+    history: list[dict[str, float]] = getattr(model, "history_", [])
+    settings = model.get_params(deep=False)
+    return {
+        "kind": "model",
+        "class": type(model).__name__,
+        "dim": len(model.get_feature_names_out()),
+        "epochs_trained": len(history),
+        "last_epoch": history[-1] if history else {},
+        "settings": {name: value if _plain(value) else "custom" for name, value in settings.items()},
+        **_describe_schema(model.schema_),
+    }
+
+
+def describe_embeddings(embeddings: Embeddings) -> Content:
+    """Rows, length and columns, JSON-ready."""
+    return {
+        "kind": "vectors",
+        "rows": len(embeddings),
+        "dim": embeddings.dim,
+        "without_vector": int(np.count_nonzero(~embeddings.usable)),
+        "first_ids": embeddings.ids[:5].tolist(),
+        "graph_columns": list(embeddings.columns),
+    }
+
+
+def describe_column(column: Column) -> Content:
     """Name, kind, unit and, of categories, their number and the first twelve."""
-    content: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    content: Content = {"name": column.name, "kind": column.kind}
     if column.kind == "categorical":
-        content |= {"n_categories": len(column.categories), "categories": list(column.categories[:12])}
+        content |= {"n_categories": len(column.categories), "categories": list(column.categories[:FIRST])}
     if column.width > 1:
         content["width"] = column.width
     if column.unit:
@@ -55,25 +80,19 @@ def describe_column(column: Column) -> dict[str, Any]:
     return {**content, "role": column.role, "used": column.used}
 
 
-def column_text(column: Column) -> str:
-    """The same in words, for instance "label: 7 categories (0, 1, 2, ...)"."""
-    if column.role == "weight":
-        what = "weight of messages"
-    elif column.kind == "categorical":
-        shown = ", ".join(map(str, column.categories[:6])) + (", ..." if len(column.categories) > 6 else "")
-        what = f"{len(column.categories)} categories ({shown})"
-    elif column.kind == "text":
-        what = "text"
-    else:
-        what = "a number" if column.width == 1 else f"{column.width} numbers"
-    unit = f" in {column.unit}" if column.unit else ""
-    return f"{column.name}: {what}{unit}{'' if column.used else ', not seen by encoders'}"
+def _describe_schema(schema: Schema) -> Content:
+    columns = {level: [describe_column(column) for column in getattr(schema, level)] for level in LEVELS}
+    return {"columns": columns, **({"read_with": dict(schema.options)} if schema.options else {})}
 
 
 def _spread(counts: Any) -> dict[str, float]:
     return {
-        "least": int(counts.min(initial=0)) if not len(counts) else int(counts.min()),
-        "mean": round(float(counts.mean()), 2) if len(counts) else 0.0,
-        "median": float(np.median(counts)) if len(counts) else 0.0,
-        "most": int(counts.max(initial=0)),
+        "least": int(counts.min()),
+        "mean": round(float(counts.mean()), 2),
+        "median": float(np.median(counts)),
+        "most": int(counts.max()),
     }
+
+
+def _plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | bool | list | tuple)

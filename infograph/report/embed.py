@@ -37,7 +37,9 @@ def embed_to_file(
     check_ending(path)
     check_names(columns)
     if keep_places and PROBLEM in columns:
-        raise InvalidParameter(f"the column {PROBLEM!r} says why a row is empty: leave the graphs' own one out")
+        raise InvalidParameter(
+            f"the column {PROBLEM!r} says why a row is empty: leave the graphs' own one out"
+        )
     for name in columns:
         graph_values(graphs, name)
     check_writable(path)

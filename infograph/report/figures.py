@@ -66,7 +66,7 @@ def png_map(
         raise InvalidParameter(f"a map has points of shape (G, 2); shape {points.shape} came")
     if labels is not None and len(labels) != len(points):
         raise InvalidParameter(f"{len(labels)} labels came for {len(points)} points")
-    figure = make_figure(7.0, 5.6, theme)
+    figure = make_figure(6.0, 4.9, theme)
     axes = figure.add_subplot()
     strip(axes, theme)
     if title:
@@ -82,7 +82,7 @@ def png_history(history: Sequence[Mapping[str, float]], *, theme: Theme = LIGHT)
     """The PNG that `draw_history` writes."""
     if not history:
         raise InvalidParameter("there is no history to draw: the model was not trained")
-    figure = make_figure(7.0, 2.8, theme)
+    figure = make_figure(6.0, 2.6, theme)
     epochs = np.arange(1, len(history) + 1)
     shown = [("loss", "loss", 1.0)]
     if "accuracy" in history[0]:
@@ -95,7 +95,7 @@ def png_history(history: Sequence[Mapping[str, float]], *, theme: Theme = LIGHT)
         axes.plot(epochs, values, color=theme.hues[place], marker=marker, markersize=3.5, linewidth=1.6)
         axes.set_title(title, color=theme.ink, fontsize=10, loc="left")
         axes.set_xlabel("epoch", color=theme.ink, fontsize=9)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
     return to_png(figure)
 
 
@@ -107,8 +107,9 @@ def _scatter_groups(
     column: str,
     theme: Theme,
 ) -> None:
+    x, y = points.T
     if labels is None:
-        axes.scatter(*points.T, s=_area(len(points)), color=theme.hues[0], alpha=0.8, linewidths=0)
+        axes.scatter(x, y, s=_area(len(points)), color=theme.hues[0], alpha=0.8, linewidths=0)
         return
     groups = group_points(labels, theme)
     handles = []
@@ -116,7 +117,8 @@ def _scatter_groups(
         faint = group.hue == theme.missing
         handles.append(
             axes.scatter(
-                *points[group.rows].T,
+                x[group.rows],
+                y[group.rows],
                 s=_area(len(points)),
                 color=group.hue,
                 marker=group.marker,
@@ -134,6 +136,7 @@ def _scatter_groups(
         loc="outside lower left" if below else "outside right upper",
         ncols=min(len(groups), 3) if below else 1,
         frameon=False,
+        markerscale=(36 / _area(len(points))) ** 0.5,
         fontsize=9,
         title_fontsize=9,
         labelcolor=theme.ink,
@@ -142,8 +145,6 @@ def _scatter_groups(
     legend.get_title().set_color(theme.ink)
     for text in (legend.get_title(), *legend.get_texts()):
         text.set_parse_math(False)  # a user's "$" is no formula
-    for handle in legend.legend_handles:
-        handle.set_sizes([36.0])
 
 
 def _scatter_values(
@@ -154,12 +155,20 @@ def _scatter_values(
     column: str,
     theme: Theme,
 ) -> None:
-    known = is_known(labels)
+    known, (x, y) = is_known(labels), points.T
     if not known.all():
-        axes.scatter(*points[~known].T, s=_area(len(points)), color=theme.missing, marker=".", linewidths=0)
+        axes.scatter(
+            x[~known], y[~known], s=_area(len(points)), color=theme.missing, marker=".", linewidths=0
+        )
     values = labels[known].astype(np.float64)
     drawn = axes.scatter(
-        *points[known].T, c=values, cmap=theme.scale, s=_area(len(points)), edgecolors=theme.faint, linewidths=0.4
+        x[known],
+        y[known],
+        c=values,
+        cmap=theme.scale,
+        s=_area(len(points)),
+        edgecolors=theme.faint,
+        linewidths=0.4,
     )
     bar = figure.colorbar(drawn, ax=axes, shrink=0.8)
     missing = "" if known.all() else f", {np.count_nonzero(~known):,} without"

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from infograph.report.describe import column_text, describe_graphs
+from infograph.report.describe import describe_graphs
 from infograph.report.figures import png_history, png_map
 from infograph.report.palette import DARK, LIGHT
 from infograph.report.result import CLASSIFIERS, Row, Study
+from infograph.report.words import in_words
 
 PAIRS = "the share of (node, graph) pairs whose membership the discriminator gets right"
 
@@ -52,8 +53,8 @@ def _lead(study: Study) -> str:
     if study.rows:
         first, second = study.rows[:2]
         text += (
-            f" From these numbers the column “{study.label}” is predicted with an accuracy of {first.mean:.1f} %; "
-            f"an encoder that learned nothing reaches {second.mean:.1f} %."
+            f" From these numbers the column “{study.label}” is predicted with an accuracy of "
+            f"{first.mean:.1f} %; an encoder that learned nothing reaches {second.mean:.1f} %."
         )
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in study.notes)
     return f'<p class="lead">{escape(text)}</p>{notes}'
@@ -64,8 +65,11 @@ def _accuracy(study: Study) -> str:
     head = "<tr><th>method</th><th>accuracy</th><th>over repeats</th><th>over folds</th><th></th></tr>"
     verdict = ""
     if study.difference:
-        verdict = f"<p>InfoGraph minus untrained encoder, on the same folds: {escape(str(study.difference))}.</p>"
-    return f'<div class="wide"><table class="scores"><thead>{head}</thead><tbody>{rows}</tbody></table></div>{verdict}'
+        verdict = (
+            f"<p>InfoGraph minus untrained encoder, on the same folds: {escape(str(study.difference))}.</p>"
+        )
+    table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f'<div class="wide">{table}</div>{verdict}'
 
 
 def _row(row: Row) -> str:
@@ -96,8 +100,8 @@ def _training(study: Study) -> str:
     figures = [png_history(history, theme=theme) for theme in (LIGHT, DARK)]
     last = history[-1]
     caption = (
-        f"At the end a loss of {last['loss']:.4g}; {100 * last['accuracy']:.1f} % of pairs told apart, {PAIRS} "
-        f"(50 % is chance). Time: {seconds}."
+        f"At the end a loss of {last['loss']:.4g}, and {100 * last['accuracy']:.1f} % of pairs told apart: "
+        f"{PAIRS} (50 % is chance). Time: {seconds}."
     )
     return _figure(figures, caption, "Loss and pair accuracy over the epochs")
 
@@ -111,41 +115,33 @@ def _protocol(study: Study) -> str:
     classifiers = " or ".join(CLASSIFIERS.get(name, name) for name in used)
     span = f"seed {seeds[0]}" if repeats == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     sentences = [
-        f"The encoder saw all {len(study.graphs):,} graphs, those it is tested on included, but no label of any "
-        "(transductive, as in the paper). For vectors of graphs it has never seen, expect less.",
+        f"The encoder saw all {len(study.graphs):,} graphs, those it is tested on included, but no label of "
+        "any (transductive, as in the paper). For graphs it has never seen, expect less.",
         f"{_times(repeats, 'repeat')} ({span}): each trains an encoder of its own and splits the graphs into "
-        f"{plan.folds} folds with equal shares of every class. Each fold is predicted once, by {classifiers} fitted "
-        "on the other folds.",
-        f"Whatever has to be chosen (scaling, kernel width, the penalty C) is chosen inside those training folds, on "
-        f"{plan.inner_folds} inner folds. No test fold takes part in any choice.",
+        f"{plan.folds} folds with equal shares of every class. Each fold is predicted once, by {classifiers} "
+        "fitted on the other folds.",
+        "Whatever has to be chosen (scaling, kernel width, the penalty C) is chosen inside those training "
+        f"folds, on {plan.inner_folds} inner folds. No test fold takes part in any choice.",
         "“Over repeats” is the deviation of the repeats' means, “over folds” that of single folds.",
-        "The untrained encoder has random weights, and normalisation statistics from one pass over the graphs.",
+        "The untrained encoder has random weights; its normalisation has seen the graphs once.",
     ]
     if any("paper" in row.method for row in study.rows):
         sentences.append(
-            "The paper reports the best average over several layers, learning rates and epochs, chosen by the same "
-            "folds that it reports. The figure measured here is of one setting fixed beforehand, so the two are not "
-            "the same measurement."
+            "The paper reports the best average over several layers, learning rates and epochs, chosen by the "
+            "same folds that it reports. The figure measured here is of one setting fixed beforehand, so the "
+            "two are not the same measurement."
         )
     if evaluation.n_stopped:
-        sentences.append(f"{evaluation.n_stopped:,} of {evaluation.n_fits:,} fits reached their iteration bound.")
+        sentences.append(
+            f"{evaluation.n_stopped:,} of {evaluation.n_fits:,} fits reached their iteration bound."
+        )
     return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
 def _graphs(study: Study) -> str:
     about = describe_graphs(study.graphs)
-    nodes, arcs = about["nodes_per_graph"], about["arcs_per_graph"]
-    facts = [
-        ("graphs", f"{about['graphs']:,}"),
-        ("nodes per graph", f"{nodes['mean']:,.1f} on average, {nodes['least']:,} to {nodes['most']:,}"),
-        ("arcs per graph", f"{arcs['mean']:,.1f} on average; an undirected edge is two arcs"),
-    ]
-    for level in ("node", "edge"):
-        columns = "; ".join(column_text(column) for column in getattr(study.graphs.schema, level))
-        facts.append((f"{level} columns", columns or "none"))
-    if "classes" in about:
-        facts.append(("classes", ", ".join(f"{name} ({count:,})" for name, count in about["classes"].items())))
-    return _facts(facts)
+    about.pop("kind")
+    return f"{_facts(in_words(about))}<p><small>An undirected edge is two arcs.</small></p>"
 
 
 def _settings(study: Study) -> str:

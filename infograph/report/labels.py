@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter
 
+LABEL = "y"  # the graph column of labels
 FEW = 20  # whole numbers with at most this many different values are classes
 
 
 def is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which entries are there: not None, NaN or an empty text. (G,)."""
     if values.dtype.kind == "f":
-        return np.isfinite(values)
+        return np.asarray(np.isfinite(values))
     if values.dtype.kind != "O":
         return np.asarray(values != "") if values.dtype.kind == "U" else np.ones(len(values), bool)
     return np.array(
@@ -56,6 +57,6 @@ def as_classes(values: NDArray[Any], name: str) -> NDArray[Any]:
     """
     if is_continuous(values):
         raise InvalidParameter(
-            f"the column {name!r} holds measured values, and accuracy needs classes: cut them into classes first"
+            f"the column {name!r} holds measured values, where accuracy needs classes: cut them into some first"
         )
     return values

@@ -21,8 +21,8 @@ FEWEST = 6  # below, neighbourhoods mean nothing and PCA is shown instead
 def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 0) -> NDArray[np.float64]:
     """A point per vector; near points are similar vectors. (G, D) -> (G, 2).
 
-    Columns are standardised, reduced to at most 50 principal components, and then laid out by t-SNE, starting from the
-    first two components. The same vectors and seed give the same map.
+    Columns are standardised, reduced to at most 50 principal components, and then laid out by t-SNE, starting
+    from the first two components. The same vectors and seed give the same map.
 
     Args:
         vectors: one row per graph, finite.
@@ -40,7 +40,9 @@ def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 
     if not np.isfinite(rows).all():
         bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
         raise InvalidParameter(f"vector {bad} holds NaN or infinity: leave that graph out of the map")
-    with threadpool_limits(1):  # sums over threads round differently from run to run, and t-SNE amplifies that
+    with threadpool_limits(
+        1
+    ):  # sums over threads round differently from run to run, and t-SNE amplifies that
         components = _components(rows, random_state)  # (G, <= 50)
         plane = np.zeros((len(rows), 2))
         plane[:, : components.shape[1]] = components[:, :2]

@@ -17,7 +17,7 @@ MARKERS = ("o", "^", "s")
 
 @dataclass(frozen=True)
 class Theme:
-    """A figure on a light or a dark page. The hues are those of Okabe and Ito (2008), lightened for dark pages."""
+    """A figure on a light or a dark page. The hues are Okabe and Ito's (2008), lightened for dark pages."""
 
     page: str
     ink: str
@@ -56,7 +56,10 @@ class Group:
 
 
 def group_points(values: NDArray[Any], theme: Theme) -> list[Group]:
-    """Classes, the largest first, as hues and markers; beyond 20 the smallest are one group, as are missing values."""
+    """Classes as hues and markers, the largest first.
+
+    Beyond 20 the smallest are one group, and so are missing values.
+    """
     classes = count_classes(values)
     shown = classes if len(classes) <= MOST else classes[: MOST - 1]
     known = is_known(values)

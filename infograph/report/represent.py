@@ -20,8 +20,8 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
 
     Args:
         which: a model folder, or a file of vectors.
-        read: gives the graphs, read the way a schema asks for. A model needs it; to a file of vectors it adds the
-            columns of the graphs with the same ids.
+        read: gives the graphs, read the way a schema asks for. A model needs it; to a file of vectors it adds
+            the columns of the graphs with the same ids.
 
     Raises:
         FileMissing: there is no such file or folder.

@@ -85,7 +85,7 @@ def paper_table2() -> PaperTable2:
 
 
 def paper_score(method: str, dataset: str) -> Figure | None:
-    """Mean and deviation of a cell of Table 1 in per cent, for instance ("InfoGraph", "MUTAG") -> (89.01, 1.13).
+    """Mean and deviation of a cell of Table 1 in per cent: ("InfoGraph", "MUTAG") -> (89.01, 1.13).
 
     None where the paper has no such method, data set or figure.
     """

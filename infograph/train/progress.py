@@ -76,7 +76,7 @@ class ProgressReport:
         if "accuracy" in shown:
             parts.append(f"pairs {100 * shown['accuracy']:.1f} %")
         parts.append(f"{shown['graphs_per_second']:,.0f} graphs/s")
-        parts.append(f"{_duration(self._remaining(standing))} left")
+        parts.append(f"{duration(self._remaining(standing))} left")
         return "  ".join(parts)
 
     def _remaining(self, standing: Standing) -> float:
@@ -85,7 +85,8 @@ class ProgressReport:
         return (time.perf_counter() - self._started) / done * (standing.epochs - first + 1 - done)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds as m:ss or h:mm:ss."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

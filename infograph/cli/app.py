@@ -1,0 +1,48 @@
+"""The command `infograph` and its verbs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from infograph import __version__
+from infograph.cli.datasets import datasets
+from infograph.cli.embed import embed
+from infograph.cli.evaluate import evaluate
+from infograph.cli.info import info
+from infograph.cli.map import draw
+from infograph.cli.output import show
+from infograph.cli.study import study
+from infograph.cli.train import train
+
+app = typer.Typer(
+    name="infograph",
+    help="Whole graphs to vectors, without labels: InfoGraph.",
+    epilog="Start with: infograph study MUTAG --out runs/mutag",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+app.command("study")(study)
+app.command("train")(train)
+app.command("embed")(embed)
+app.command("evaluate")(evaluate)
+app.command("map")(draw)
+app.command("info")(info)
+app.command("datasets")(datasets)
+
+
+@app.callback(invoke_without_command=True)
+def infograph(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Whole graphs to vectors, without labels: InfoGraph."""
+    if version:
+        show(f"infograph {__version__}")
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit()

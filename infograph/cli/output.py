@@ -1,0 +1,86 @@
+"""What verbs print: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from infograph.data.graphset import GraphSet
+
+
+def out() -> Console:
+    """Standard output, made anew so that it follows a redirected stream."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """A line on standard error, as it is: users' names are no markup."""
+    err().print(text, markup=False, soft_wrap=True)
+
+
+def show(text: str) -> None:
+    """A line on standard output, as it is."""
+    out().print(text, markup=False, soft_wrap=True)
+
+
+def print_json(content: Any) -> None:
+    """JSON to standard output; a number that is none becomes null."""
+    print(json.dumps(_plain(content), indent=1, ensure_ascii=False))
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
+    """A table whose first `left` columns are texts and whose others are figures."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for place, name in enumerate(head):
+        table.add_column(name, justify="left" if place < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+    out().print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Names and what they are, one per line."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in facts:
+        table.add_row(name, text.replace("[", r"\["))
+    out().print(table)
+
+
+def percent(mean: float, deviation: float = math.nan) -> str:
+    """ "87.2 % ± 0.8", of a figure in per cent."""
+    return f"{mean:.1f} %" + ("" if deviation != deviation else f" ± {deviation:.1f}")
+
+
+def say_rejected(graphs: GraphSet) -> None:
+    """List what was left out while reading."""
+    if graphs.rejected:
+        total = len(graphs) + len(graphs.rejected)
+        say(f"{len(graphs.rejected)} of {total} graphs could not be used:")
+    for rejected in graphs.rejected:
+        say(f"  graph {rejected.index} (id {rejected.graph_id!r}): {rejected.problem}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,84 @@
+"""`infograph study`: the whole job on one set of graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from infograph.cli.groups import grouped
+from infograph.cli.options import (
+    AsJson,
+    Classifiers,
+    ColumnOptions,
+    Errors,
+    Folds,
+    Method,
+    ModelOptions,
+    ReadingOptions,
+    Repeats,
+    Source,
+    names,
+    source_name,
+)
+from infograph.cli.output import percent, print_json, print_table, say, say_rejected, show
+from infograph.cli.progress import Stages
+
+
+@grouped
+def study(
+    source: Source,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for model, vectors, map and report.")],
+    model: ModelOptions,
+    columns: ColumnOptions,
+    reading: ReadingOptions,
+    errors: Errors = "raise",
+    classifier: Classifiers = "svm-rbf",
+    repeats: Repeats = 5,
+    folds: Folds = 10,
+    method: Method = "tsne",
+    as_json: AsJson = False,
+) -> None:
+    """Train, embed, cross-validate beside the untrained encoder, draw a map, and write a report.
+
+    Leaves model/, embeddings.parquet, map.png, results.json and report.html in DIR. Each repeat trains an encoder of
+    its own; the first one is saved.
+
+    Examples:
+
+    [bold]infograph study MUTAG --out runs/mutag[/bold]
+
+    [bold]infograph study molecules.csv --label active --out runs/molecules --repeats 3[/bold]
+    """
+    from infograph.report.study import study as run
+
+    name = source_name(source)
+    graphs = reading.read(source, errors=errors, columns=columns)
+    say_rejected(graphs)
+    with Stages() as watch:
+        found = run(
+            graphs,
+            out,
+            name=name,
+            estimator=model.estimator(columns),
+            repeats=repeats,
+            folds=folds,
+            classifiers=names(classifier) or (),
+            method=method,
+            watch=watch,
+        )
+    if as_json:
+        content = found.to_dict()
+        chosen = ("source", "graphs", "label", "table", "difference", "notes", "seconds")
+        print_json({"out": str(out), **{key: content[key] for key in chosen}})
+        return
+    for note in found.notes:
+        say(note)
+    if found.rows:
+        rows = [(row.method, percent(row.mean, row.std), row.note) for row in found.rows]
+        print_table((name, "accuracy", ""), rows)
+        show(
+            f"{folds} folds, {repeats} repeats; ± over repeats. InfoGraph minus untrained: {found.difference}."
+        )
+    show(f"{out / 'report.html'}: the report; beside it model, embeddings.parquet, map.png, results.json")

@@ -1,0 +1,250 @@
+"""InfoGraph as its users meet it."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.nn import GINConv
+
+import infograph
+from infograph import InfoGraph, as_graphset, load_dataset
+from infograph.errors import (
+    InvalidFile,
+    InvalidGraph,
+    InvalidParameter,
+    SchemaMismatch,
+    UnknownCategoryWarning,
+)
+
+SMALL = {"dim": 12, "layers": 2, "epochs": 2, "batch_size": 16}
+SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N"]
+
+
+@pytest.fixture(scope="module")
+def mutag():
+    return load_dataset("MUTAG")[:40]
+
+
+def test_lists_of_networkx_graphs():
+    graphs = [nx.path_graph(n) for n in range(1, 9)] + [nx.cycle_graph(5), nx.empty_graph(3)]
+    vectors = InfoGraph(**SMALL).fit_transform(graphs)
+    assert vectors.shape == (10, 12)
+    assert len(np.unique(vectors.round(4), axis=0)) == 10
+
+
+def test_networkx_attributes_by_name():
+    rng = np.random.default_rng(0)
+    graphs = []
+    for n in range(4, 12):
+        graph = nx.cycle_graph(n)
+        nx.set_node_attributes(graph, {v: {"kind": "ab"[v % 2], "mass": float(rng.normal())} for v in graph})
+        nx.set_edge_attributes(graph, {e: {"bond": "xy"[sum(e) % 2]} for e in graph.edges})
+        graphs.append(graph)
+    model = InfoGraph(**SMALL, node_columns=["kind", "mass"], edge_columns=["bond"]).fit(graphs)
+    assert [c.name for c in model.schema_.node] == ["kind", "mass"]
+    assert model.schema_.node[1].mean != ()  # floats are standardised by the schema
+    assert model.transform(graphs[:2]).shape == (2, 12)
+    del graphs[1].nodes[0]["mass"]
+    with pytest.raises(InvalidGraph, match=r"graph 1: .*'mass'"):
+        model.transform(graphs[:2])
+
+
+def test_unknown_categories_are_counted_once_and_embed():
+    model = InfoGraph(**SMALL).fit(["CCO", "CCN", "CCC", "CO"])
+    strange = as_graphset(["CC[Si]"])
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        renamed = infograph.as_graphset([_renamed("CCO")], node=["element"])
+        _ = (
+            infograph.InfoGraph(**SMALL, node_columns=["element"])
+            .fit([_renamed("N"), _renamed("O")])
+            .transform([_renamed("X"), _renamed("Y")])
+        )
+    assert len(caught) == 1
+    assert "'X' (2x)" in str(caught[0].message)
+    assert "'Y' (2x)" in str(caught[0].message)
+    assert len(renamed) == 1
+    assert np.isfinite(model.transform(strange)).all()
+
+
+def _renamed(element: str) -> nx.Graph:
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, {0: element, 1: "C", 2: element}, "element")
+    return graph
+
+
+def test_smiles_and_bad_rows():
+    model = InfoGraph(**SMALL).fit(SMILES)
+    good = model.transform(SMILES)
+    mixed = ["CCO", "not a molecule", "C1CC", "CC#N"]
+    with pytest.raises(InvalidGraph, match="graph 1"):
+        model.transform(mixed)
+    assert np.allclose(model.transform(mixed, errors="skip"), good[[0, 7]], rtol=1e-5, atol=1e-4)
+    kept = model.transform(mixed, errors="nan")
+    assert np.isnan(kept[[1, 2]]).all()
+    assert np.allclose(kept[[0, 3]], good[[0, 7]], rtol=1e-5, atol=1e-4)
+
+
+def test_a_model_fitted_with_hydrogens_adds_them():
+    with_hydrogens = as_graphset(SMILES, hydrogens=True)
+    model = InfoGraph(**SMALL).fit(with_hydrogens)
+    expected = model.transform(with_hydrogens)
+    np.testing.assert_allclose(model.transform(SMILES), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_corner_cases_embed(corner_cases):
+    for columns in (None, ["bond"]):
+        vectors = InfoGraph(**SMALL, edge_columns=columns).fit_transform(corner_cases)
+        assert np.isfinite(vectors).all()
+
+
+def test_one_graph_is_too_few():
+    with pytest.raises(InvalidParameter, match="1 graph: at least two"):
+        InfoGraph(**SMALL).fit([nx.path_graph(3)])
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"dim": 0}, "dim=0: expected a whole number, at least 1"),
+        ({"dim": 2.5}, r"dim=2\.5"),
+        ({"dim": 3, "layers": 4}, "dim=3 is less than layers=4"),
+        ({"lr": float("nan")}, "lr=nan"),
+        ({"lr": 0}, "lr=0: expected a finite number that is positive"),
+        ({"batch_size": 1}, "batch_size=1: expected a whole number, at least 2"),
+        ({"epochs": -1}, "epochs=-1"),
+        ({"readout": "median"}, "readout='median': expected one of 'sum', 'mean', 'max'"),
+        ({"encoder": "gat"}, "encoder='gat'"),
+        ({"device": "abacus"}, "device='abacus' cannot be used here"),
+    ],
+)
+def test_settings_are_checked_in_fit(mutag, setting, said):
+    with pytest.raises(InvalidParameter, match=said):
+        InfoGraph(**setting).fit(mutag)
+
+
+def test_columns_that_are_not_there(mutag):
+    with pytest.raises(SchemaMismatch, match="no node column 'mass'; the graphs have: 'label'"):
+        InfoGraph(node_columns=["mass"]).fit(mutag)
+
+
+def test_continuing_on_new_graphs(mutag):
+    model = InfoGraph(**SMALL).fit(mutag[:20])
+    before = model.transform(mutag)
+    model.partial_fit(mutag[20:])
+    assert len(model.history_) == 4
+    assert not np.allclose(before, model.transform(mutag))
+    warm = InfoGraph(**SMALL, warm_start=True).fit(mutag[:20])
+    warm.fit(mutag[20:])
+    assert np.array_equal(warm.transform(mutag), model.transform(mutag))
+    cold = InfoGraph(**SMALL).fit(mutag[:20]).fit(mutag[20:])
+    assert len(cold.history_) == 2
+
+
+def test_first_partial_fit_is_fit(mutag):
+    started = InfoGraph(**SMALL).partial_fit(mutag)
+    assert np.array_equal(started.transform(mutag), InfoGraph(**SMALL).fit_transform(mutag))
+    once = InfoGraph(**SMALL).partial_fit(mutag, epochs=1)
+    assert len(once.history_) == 1
+    assert once.epochs == 2
+
+
+def test_nodes_have_vectors_and_scores(mutag):
+    model = InfoGraph(**SMALL).fit(mutag)
+    nodes, graphs = model.transform_nodes(mutag), model.transform(mutag)
+    assert nodes.shape == (mutag.n_nodes, 12)
+    for g in (0, 5):
+        own = nodes[mutag.node_ptr[g] : mutag.node_ptr[g + 1]]
+        np.testing.assert_allclose(own.sum(0), graphs[g], rtol=1e-4, atol=1e-3)
+    scores = model.score_nodes(mutag)
+    assert scores.shape == (mutag.n_nodes,)
+    alone = model.score_nodes(mutag[3])
+    together = scores[mutag.node_ptr[3] : mutag.node_ptr[4]]
+    np.testing.assert_allclose(alone, together, rtol=1e-3, atol=1e-3 * np.abs(together).max())
+
+
+class OwnEncoder(torch.nn.Module):
+    def __init__(self, inputs: int = 7) -> None:
+        super().__init__()
+        self.first = GINConv(torch.nn.Linear(inputs, 6))
+        self.second = GINConv(torch.nn.Linear(6, 4))
+
+    def forward(self, x, edge_index, batch):
+        a = torch.relu(self.first(x, edge_index))
+        return [a, torch.relu(self.second(a, edge_index))]
+
+
+def test_an_encoder_of_ones_own(mutag, tmp_path):
+    encoder = OwnEncoder()
+    before = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
+    model = InfoGraph(encoder=encoder, epochs=2, batch_size=16).fit(mutag)
+    vectors = model.transform(mutag)
+    assert vectors.shape == (40, 10)
+    for name, tensor in encoder.state_dict().items():  # copied, not trained in place
+        assert torch.equal(before[name], tensor)
+    model.save(tmp_path / "own")
+    with pytest.raises(InvalidParameter, match=r"pass it again, load\(folder, encoder=\.\.\.\)"):
+        infograph.load(tmp_path / "own")
+    loaded = infograph.load(tmp_path / "own", encoder=OwnEncoder())
+    assert np.array_equal(loaded.transform(mutag), vectors)
+    with pytest.raises(InvalidParameter, match="do not fit this encoder"):
+        infograph.load(tmp_path / "own", encoder=Wrapped(OwnEncoder()))
+
+
+class Wrapped(torch.nn.Module):
+    def __init__(self, inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *inputs):
+        return self.inner(*inputs)
+
+
+def test_models_of_other_classes_and_versions(mutag, tmp_path):
+    folder = InfoGraph(**SMALL).fit(mutag).save(tmp_path / "model")
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace('"InfoGraph"', '"Oracle"'))
+    with pytest.raises(InvalidFile, match="'Oracle', which this version does not know"):
+        infograph.load(folder)
+    with pytest.raises(InvalidFile, match="holds a Oracle, not a InfoGraph"):
+        InfoGraph.load(folder)
+    (folder / "config.json").write_text(config.replace('"dim"', '"depth"'))
+    with pytest.raises(InvalidFile, match="unknown setting 'depth'"):
+        infograph.load(folder)
+
+
+def test_untrained_statistics_come_from_one_pass(mutag):
+    """In eval mode the untrained encoder's states have mean 0 and variance 1 over the training nodes."""
+    model = InfoGraph(dim=12, layers=2, epochs=0, batch_size=64).fit(mutag)
+    nodes = model.transform_nodes(mutag).astype(float)
+    alive = nodes.std(0) > 0.9  # a unit that hardly varies is held down by BatchNorm's eps
+    assert alive.sum() >= 6
+    np.testing.assert_allclose(nodes.mean(0), 0, atol=2e-3)
+    np.testing.assert_allclose(nodes[:, alive].std(0), 1, atol=2e-2)
+    assert model.history_ == []
+
+
+def test_a_small_memory_budget_changes_nothing(mutag):
+    wide = InfoGraph(**SMALL).fit_transform(mutag)
+    narrow = InfoGraph(**SMALL, memory_mb=0.01).fit_transform(mutag)
+    np.testing.assert_allclose(narrow, wide, rtol=1e-3, atol=1e-3 * np.abs(wide).max())
+
+
+def test_node_budget_makes_smaller_batches(mutag):
+    steps = []
+    InfoGraph(**SMALL, max_nodes=50).fit(mutag, watchers=[lambda standing: steps.append(standing.steps)])
+    assert steps[0] > 10
+
+
+@pytest.mark.parametrize("weighting", ["graph", "node"])
+def test_mutag_by_name_gives_useful_vectors(weighting):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    vectors = InfoGraph(dim=64, epochs=5, weighting=weighting).fit_transform("MUTAG")
+    labels = load_dataset("MUTAG").graph["y"]
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    assert cross_val_score(classifier, vectors, labels, cv=5).mean() > 0.78

@@ -1,0 +1,83 @@
+"""Properties of encoders and readouts that hold for any graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infograph import as_graphset
+from infograph.data.colours import refine
+from infograph.errors import InvalidParameter
+from infograph.nn.batch import Batcher
+from infograph.nn.gin import GIN, split_width
+from infograph.nn.nodes import NodeEncoder
+from infograph.nn.readout import read_out
+from infograph.nn.sparse import SparseMatrix
+
+
+@given(st.integers(0, 10_000), st.integers(2, 9))
+def test_vectors_do_not_depend_on_the_order_of_nodes(seed, n):
+    rng = np.random.default_rng(seed)
+    edges = rng.integers(0, n, size=(2, 2 * n))
+    kinds = rng.integers(0, 2, size=n)
+    order = rng.permutation(n)
+    place = np.argsort(order)
+    graphs = as_graphset([(edges, kinds), (place[edges][:, rng.permutation(2 * n)], kinds[order])])
+    colouring = refine(graphs, 3)
+    torch.manual_seed(seed)
+    encoder = GIN(colouring.node_table.shape[1], [4, 4, 4]).eval()
+    batch = Batcher(colouring).batch(np.arange(2))
+    states = encoder(batch)
+    for state, round_ in zip(states, batch.rounds, strict=True):
+        for how in ("sum", "mean", "max"):
+            vectors = read_out(state, round_.members, batch.sizes, how)
+            torch.testing.assert_close(vectors[0], vectors[1])
+
+
+@given(st.integers(0, 10_000))
+def test_sparse_products_are_dense_ones(seed):
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(0, 3, size=(rng.integers(1, 6), rng.integers(1, 6))).astype(np.float32)
+    rows, columns = np.nonzero(dense)
+    ptr = np.concatenate([[0], np.cumsum((dense != 0).sum(1))])
+    matrix = SparseMatrix.from_csr(ptr, columns, dense[rows, columns], dense.shape[1])
+    x = torch.randn(dense.shape[1], 3, dtype=torch.float64, requires_grad=True)
+    product = matrix @ x
+    torch.testing.assert_close(product, torch.from_numpy(dense).double() @ x)
+    gradient = torch.randn_like(product)
+    (found,) = torch.autograd.grad(product, x, gradient)
+    torch.testing.assert_close(found, torch.from_numpy(dense).double().T @ gradient)
+
+
+@pytest.mark.parametrize(("dim", "layers"), [(512, 4), (512, 12), (7, 3), (5, 5)])
+def test_widths_add_up(dim, layers):
+    widths = split_width(dim, layers)
+    assert sum(widths) == dim
+    assert len(widths) == layers
+    assert max(widths) - min(widths) <= 1
+
+
+class TwoLayers(torch.nn.Module):
+    def __init__(self, result: str = "list") -> None:
+        super().__init__()
+        self.first, self.second, self.result = torch.nn.Linear(3, 4), torch.nn.Linear(4, 6), result
+
+    def forward(self, x, edge_index, batch):
+        a = torch.relu(self.first(x))
+        b = self.second(a)
+        return {"list": [a, b], "tensor": b, "short": [a, b[:1]], "none": []}[self.result]
+
+
+def test_a_users_encoder_says_its_widths():
+    assert NodeEncoder(TwoLayers(), 3).widths == [4, 6]
+
+
+@pytest.mark.parametrize(
+    ("result", "said"), [("tensor", "returned Tensor"), ("short", r"\(1, 6\)"), ("none", r"returned \[\]")]
+)
+def test_a_users_encoder_that_returns_something_else(result, said):
+    with pytest.raises(InvalidParameter, match=said):
+        NodeEncoder(TwoLayers(result), 3)

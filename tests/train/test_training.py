@@ -1,0 +1,131 @@
+"""The loop: batches, resume, divergence, interrupts, checkpoints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infograph import InfoGraph, load_dataset
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
+from infograph.train.batches import cut, shuffled
+from infograph.train.checkpoint import FILE
+
+SMALL = {"dim": 12, "layers": 2, "batch_size": 16, "epochs": 4}
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return load_dataset("MUTAG")[:40]
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=2, max_size=40),
+    st.integers(2, 9),
+    st.integers(1, 120),
+    st.integers(0, 9),
+)
+def test_batches_cover_every_graph_once(sizes, batch_size, max_nodes, seed):
+    sizes = np.array(sizes)
+    batches = cut(shuffled(len(sizes), seed, 1), sizes, batch_size, max_nodes, least=2)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(sizes)))
+    assert min(map(len, batches)) >= 2
+    for batch in batches[:-1]:
+        assert len(batch) <= batch_size
+        assert sizes[batch].sum() <= max_nodes or len(batch) == 2
+
+
+def test_the_order_is_a_function_of_seed_and_epoch():
+    assert np.array_equal(shuffled(50, 3, 7), shuffled(50, 3, 7))
+    assert not np.array_equal(shuffled(50, 3, 7), shuffled(50, 3, 8))
+    assert not np.array_equal(shuffled(50, 3, 7), shuffled(50, 4, 7))
+
+
+class Stop(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("extra", [{}, {"prior": 0.1, "discriminator": "conditioned"}])
+def test_a_resumed_run_ends_with_the_same_bits(graphs, tmp_path, extra):
+    straight = InfoGraph(**SMALL, **extra).fit(graphs)
+
+    def stop_in_epoch_3(standing):
+        if standing.epoch == 3 and standing.step == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        InfoGraph(**SMALL, **extra).fit(graphs, checkpoint=tmp_path, watchers=[stop_in_epoch_3])
+    resumed = InfoGraph(**SMALL, **extra).fit(graphs, checkpoint=tmp_path, resume=True)
+    for (name, a), b in zip(straight._state().items(), resumed._state().values(), strict=True):
+        assert np.array_equal(a, b), name
+    strip = [{k: v for k, v in e.items() if "second" not in k} for e in straight.history_]
+    assert strip == [{k: v for k, v in e.items() if "second" not in k} for e in resumed.history_]
+
+
+def test_an_interrupt_in_the_first_step_leaves_a_checkpoint(graphs, tmp_path):
+    def interrupt(standing):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path, watchers=[interrupt])
+    resumed = InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path, resume=True)
+    assert np.array_equal(resumed.transform(graphs), InfoGraph(**SMALL).fit(graphs).transform(graphs))
+
+
+def test_more_epochs_continue_a_finished_run(graphs, tmp_path):
+    InfoGraph(**{**SMALL, "epochs": 2}).fit(graphs, checkpoint=tmp_path)
+    longer = InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path, resume=True)
+    assert np.array_equal(longer.transform(graphs), InfoGraph(**SMALL).fit_transform(graphs))
+
+
+def test_a_checkpoint_of_another_run_is_refused(graphs, tmp_path):
+    InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path)
+    with pytest.raises(InvalidParameter, match=r"lr was 0\.001, now it is 0\.01"):
+        InfoGraph(**SMALL, lr=0.01).fit(graphs, checkpoint=tmp_path, resume=True)
+    with pytest.raises(InvalidParameter, match="graphs was 40, now it is 30"):
+        InfoGraph(**SMALL).fit(graphs[:30], checkpoint=tmp_path, resume=True)
+    with pytest.raises(InvalidParameter, match="pass checkpoint="):
+        InfoGraph(**SMALL).fit(graphs, resume=True)
+
+
+def test_a_missing_or_damaged_checkpoint_says_so(graphs, tmp_path):
+    with pytest.raises(FileMissing, match="start without resume"):
+        InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path, resume=True)
+    InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path)
+    file = tmp_path / FILE
+    file.write_bytes(file.read_bytes()[:200])
+    with pytest.raises(InvalidFile, match="is damaged"):
+        InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path, resume=True)
+
+
+def test_a_loss_that_is_not_finite_names_epoch_and_rate(graphs):
+    with pytest.raises(TrainingDiverged, match=r"in epoch \d+ at learning rate 1e\+30"):
+        InfoGraph(**{**SMALL, "epochs": 20}, lr=1e30).fit(graphs)
+
+
+def test_history_and_watchers(graphs):
+    seen = []
+    model = InfoGraph(**SMALL).fit(graphs, watchers=[seen.append])
+    assert [record["epoch"] for record in model.history_] == [1, 2, 3, 4]
+    assert {"loss", "mi", "accuracy", "seconds", "graphs_per_second"} <= set(model.history_[0])
+    assert model.history_[-1]["loss"] < model.history_[0]["loss"]
+    assert len(seen) == 4 * 3  # 40 graphs in batches of 16
+    assert (seen[-1].epoch, seen[-1].step, seen[-1].steps) == (4, 3, 3)
+
+
+def test_training_leaves_the_global_random_state_alone(graphs):
+    torch.manual_seed(123)
+    expected = torch.rand(3)
+    torch.manual_seed(123)
+    InfoGraph(**SMALL, prior=0.1).fit(graphs)
+    torch.testing.assert_close(torch.rand(3), expected)
+
+
+def test_training_tells_pairs_apart(graphs):
+    model = InfoGraph(dim=32, layers=2, epochs=60, batch_size=40, lr=1e-3, discriminator="conditioned").fit(
+        graphs
+    )
+    assert model.history_[-1]["accuracy"] > 0.6
+    assert model.history_[-1]["mi"] > 0.1
