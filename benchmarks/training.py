@@ -169,6 +169,20 @@ def throughput(graphs: GraphSet) -> float:
     return len(graphs) / (time.perf_counter() - started)
 
 
+def describe(row: dict[str, Any]) -> str:
+    difference = row["float64_difference"]
+    parts = (
+        f"{row['data']:16}",
+        f"{row['seconds_per_epoch']:8.3f} s",
+        f"reference {row['reference_seconds_per_epoch']:8.3f} s",
+        f"{row['times_faster']:5.2f}x",
+        f"{row['share_of_peak']:4.0%} of peak",
+        f"transform {row['transform_graphs_per_second']:,.0f} graphs/s",
+        f"differences {difference['loss']:.0e} {difference['gradients']:.0e}",
+    )
+    return "  ".join(parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -183,13 +197,7 @@ def main() -> None:
         row = compare(name, options.repeats if "REDDIT" not in name else max(2, options.repeats // 2))
         row["share_of_peak"] = row["gflops_per_second"] / peak
         rows.append(row)
-        print(
-            f"{name:16} {row['seconds_per_epoch']:8.3f} s  reference {row['reference_seconds_per_epoch']:8.3f} s  "
-            f"{row['times_faster']:5.2f}x  {row['share_of_peak']:4.0%} of peak  "
-            f"transform {row['transform_graphs_per_second']:,.0f} graphs/s  "
-            f"differences {row['float64_difference']['loss']:.0e} {row['float64_difference']['gradients']:.0e}",
-            flush=True,
-        )
+        print(describe(row), flush=True)
     machine = {
         "processor": platform.machine(),
         "threads": torch.get_num_threads(),

@@ -9,7 +9,6 @@ A saved model is a folder: `config.json` (class, settings, version, checksum), `
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
 from pathlib import Path
@@ -22,12 +21,12 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from sklearn.base import BaseEstimator, TransformerMixin
 
+import infograph
 from infograph.data.schema import Schema
 from infograph.data.storage import check_folder, read_json, replaced_folder
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, NotFitted
 
 FORMAT = "infograph-model-1"
-VERSION = "0.1.0"
 State = dict[str, NDArray[Any]]
 
 
@@ -80,7 +79,7 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         config = {
             "format": FORMAT,
             "class": type(self).__name__,
-            "version": VERSION,
+            "version": infograph.__version__,
             "params": settings,
             "sha256": hashlib.sha256(weights).hexdigest(),
         }
@@ -127,7 +126,7 @@ def load(folder: str | Path, **unsaved: Any) -> GraphTransformer:
     """Read any saved model of this package, whatever its class."""
     name = _read_config(Path(folder))["class"]
     try:
-        cls = getattr(importlib.import_module("infograph"), name)
+        cls = getattr(infograph, name)
     except AttributeError as error:
         raise InvalidFile(f"{folder} holds a {name!r}, which this version does not know") from error
     model: GraphTransformer = cls.load(folder, **unsaved)

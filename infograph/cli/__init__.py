@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. One short file per verb; torch is imported by the verbs that need it."""
+"""The command line: parse, call, print. One short file per verb; torch is imported where a verb needs it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def datasets(
         )
         for info in found
     ]
-    print_table(("name", "found", "graphs", "classes", "nodes", "edges"), rows, left=2)
+    print_table(("name", "found", "graphs", "classes", "nodes", "edges"), rows, texts=(1,))
     show("Nodes and edges are means per graph. Any other name of the TU collection is downloaded.")
 
 

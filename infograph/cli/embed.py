@@ -33,8 +33,8 @@ def embed(
 ) -> None:
     """Turn graphs into vectors, keyed by your ids.
 
-    Parquet has the columns id, the graph columns you ask for, and vector. CSV has v0, v1, ... instead of vector, NPZ an
-    array per column. With --errors nan the column problem says what is wrong with a row.
+    Parquet has the columns id, the graph columns you ask for, and vector. CSV has v0, v1, ... instead of
+    vector, NPZ an array per column. With --errors nan the column problem says what is wrong with a row.
 
     Examples:
 

@@ -13,12 +13,13 @@ from infograph.cli.options import (
     AsJson,
     Classifiers,
     Folds,
+    InnerFolds,
     MaybeSource,
     ReadingOptions,
     Repeats,
     names,
 )
-from infograph.cli.output import percent, print_json, print_table, say, show
+from infograph.cli.output import print_json, print_scores, say, show
 from infograph.cli.progress import Stages
 
 
@@ -32,7 +33,8 @@ def evaluate(
     classifier: Classifiers = "svm-rbf",
     repeats: Repeats = 5,
     folds: Folds = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
+    inner_folds: InnerFolds = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Cross-validate how well vectors predict a column, with nothing chosen on test folds.
@@ -45,7 +47,7 @@ def evaluate(
 
     [bold]infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic[/bold]
     """
-    from infograph.report.judge import judge
+    from infograph.report.judge import judge, score_rows
     from infograph.report.represent import represent
 
     read = None if source is None else lambda schema: reading.read(source, schema=schema)
@@ -59,35 +61,17 @@ def evaluate(
             classifiers=names(classifier) or (),
             repeats=repeats,
             folds=folds,
+            inner_folds=inner_folds,
             random_state=seed,
             progress=lambda done, total: watch.advance(done),
         )
-    score, plan = evaluation.leak_free(), evaluation.plan
+    rows, plan = score_rows(evaluation), evaluation.plan
     if as_json:
-        summary = {
-            "mean": score.mean,
-            "std": score.std,
-            "std_folds": score.std_folds,
-            "majority": plan.majority,
-        }
         counts = {"graphs": plan.n_graphs, "left_out": left_out}
-        print_json({**summary, **counts, "evaluation": evaluation.to_dict()})
+        table = [row.to_dict() for row in rows]
+        print_json({"label": label, **counts, "table": table, "evaluation": evaluation.to_dict()})
         return
     if left_out:
         say(f"{left_out} graphs without a vector or a label were left out.")
-    each = {name: evaluation.select(classifiers=[name]).leak_free() for name in names(classifier) or ()}
-    rows = [
-        (name, percent(100 * one.mean, 100 * one.std), f"± {100 * one.std_folds:.1f}")
-        for name, one in each.items()
-    ]
-    if len(each) > 1:
-        rows.append(
-            (
-                "best on inner folds",
-                percent(100 * score.mean, 100 * score.std),
-                f"± {100 * score.std_folds:.1f}",
-            )
-        )
-    rows.append(("majority class", percent(100 * plan.majority), ""))
-    print_table(("classifier", "accuracy", "over folds"), rows)
+    print_scores("classifier", rows)
     show(f"{plan.n_graphs:,} graphs, {plan.folds} folds, {repeats} repeats; ± over repeats.")

@@ -23,7 +23,7 @@ class Interrupted(Exception):
 
 
 def explain(error: BaseException) -> int:
-    """Print what happened in one sentence, with the traceback if INFOGRAPH_DEBUG is set, and give the exit code."""
+    """Print what happened in one sentence and give the exit code; INFOGRAPH_DEBUG=1 adds the traceback."""
     if os.environ.get("INFOGRAPH_DEBUG"):
         traceback.print_exception(error)
     sentence, code = _sentence(error)
@@ -56,7 +56,7 @@ def _sentence(error: BaseException) -> tuple[str, int]:
 def plain_warnings() -> Iterator[None]:
     """Warnings as a line each, without the file they come from."""
 
-    def show(message: Warning | str, *_: Any) -> None:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
 
     with warnings.catch_warnings():

@@ -12,11 +12,12 @@ from typing import Any, get_type_hints
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     """Replace every parameter of `verb` that is a dataclass by the fields of that dataclass.
 
-    A verb `def train(source: Source, reading: ReadingOptions)` becomes a function of `source` and of each option in
-    `ReadingOptions`, which is what Typer turns into a command; called, it puts the dataclasses together again.
+    A verb `def train(source: Source, reading: ReadingOptions)` becomes a function of `source` and of each
+    option in `ReadingOptions`, which Typer turns into a command; called, it puts the dataclasses together
+    again.
     """
     hints = get_type_hints(verb, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(verb).parameters.items():
         if name not in groups:

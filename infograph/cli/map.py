@@ -26,7 +26,7 @@ def draw(
     ] = None,
     method: Method = "tsne",
     title: Annotated[str, typer.Option(help="Stands above the map.")] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the map.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the map.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Draw a map on which near points are similar graphs.

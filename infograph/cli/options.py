@@ -42,8 +42,11 @@ Classifiers = Annotated[
         rich_help_panel=JUDGING,
     ),
 ]
-Repeats = Annotated[int, typer.Option(min=1, help="Repeats.", rich_help_panel=JUDGING)]
-Folds = Annotated[int, typer.Option(min=2, help="Folds of each repeat.", rich_help_panel=JUDGING)]
+Repeats = Annotated[int, typer.Option(help="Repeats.", rich_help_panel=JUDGING)]
+Folds = Annotated[int, typer.Option(help="Folds of each repeat.", rich_help_panel=JUDGING)]
+InnerFolds = Annotated[
+    int, typer.Option(help="Folds of each training part, where C is chosen.", rich_help_panel=JUDGING)
+]
 Method = Annotated[Literal["tsne", "pca"], typer.Option(help="tsne keeps neighbourhoods, pca distances.")]
 
 
@@ -134,16 +137,16 @@ class ReadingOptions:
 class ModelOptions:
     """The settings of InfoGraph; its docstring explains each."""
 
-    epochs: Annotated[int, typer.Option(min=0, help="Passes over the graphs.", rich_help_panel=TRAINING)] = 20
+    epochs: Annotated[int, typer.Option(help="Passes over the graphs.", rich_help_panel=TRAINING)] = 20
     lr: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=TRAINING)] = 1e-3
-    batch_size: Annotated[int, typer.Option(min=2, help="Graphs per step.", rich_help_panel=TRAINING)] = 128
+    batch_size: Annotated[int, typer.Option(help="Graphs per step.", rich_help_panel=TRAINING)] = 128
     weight_decay: Annotated[float, typer.Option(help="L2 penalty.", rich_help_panel=TRAINING)] = 0.0
     max_nodes: Annotated[int, typer.Option(help="Nodes per step.", rich_help_panel=TRAINING)] = 200_000
     memory_mb: Annotated[float, typer.Option(help="Memory for scores.", rich_help_panel=TRAINING)] = 512.0
     device: Annotated[str, typer.Option(help="auto, cpu, cuda ...", rich_help_panel=TRAINING)] = "auto"
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.", rich_help_panel=TRAINING)] = 0
-    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.", rich_help_panel=MODEL)] = 512
-    layers: Annotated[int, typer.Option(min=1, help="GIN layers.", rich_help_panel=MODEL)] = 4
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", rich_help_panel=TRAINING)] = 0
+    dim: Annotated[int, typer.Option(help="Length of the vectors.", rich_help_panel=MODEL)] = 512
+    layers: Annotated[int, typer.Option(help="GIN layers.", rich_help_panel=MODEL)] = 4
     readout: Annotated[
         Literal["sum", "mean", "max"], typer.Option(help="How nodes become a graph.", rich_help_panel=MODEL)
     ] = "sum"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
+    from infograph.report.result import Row
 
 
 def out() -> Console:
@@ -40,14 +41,20 @@ def print_json(content: Any) -> None:
     print(json.dumps(_plain(content), indent=1, ensure_ascii=False))
 
 
-def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """A table whose first `left` columns are texts and whose others are figures."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Collection[int]) -> None:
+    """A table of names and figures; the columns `texts` may wrap on a narrow terminal."""
+    console = out()
+    space = 2 if console.width >= 70 else 1
+    table = Table(box=None, pad_edge=False, padding=(0, space, 0, 0), header_style="bold")
     for place, name in enumerate(head):
-        table.add_column(name, justify="left" if place < left else "right", overflow="fold")
+        text = place in texts
+        justify: Literal["left", "right"] = "left" if text or place == 0 else "right"
+        table.add_column(
+            escape(name), justify=justify, no_wrap=not text, overflow="fold" if text else "ellipsis"
+        )
     for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
-    out().print(table)
+        table.add_row(*map(escape, row))
+    console.print(table)
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -56,8 +63,17 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in facts:
-        table.add_row(name, text.replace("[", r"\["))
+        table.add_row(name, escape(text))
     out().print(table)
+
+
+def print_scores(head: str, rows: Iterable[Row]) -> None:
+    """A table of accuracies."""
+    print_table(
+        (head, "accuracy", ""),
+        [(row.method, percent(row.mean, row.std), row.note) for row in rows],
+        texts=(2,),
+    )
 
 
 def percent(mean: float, deviation: float = math.nan) -> str:

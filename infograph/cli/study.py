@@ -14,6 +14,7 @@ from infograph.cli.options import (
     ColumnOptions,
     Errors,
     Folds,
+    InnerFolds,
     Method,
     ModelOptions,
     ReadingOptions,
@@ -22,7 +23,7 @@ from infograph.cli.options import (
     names,
     source_name,
 )
-from infograph.cli.output import percent, print_json, print_table, say, say_rejected, show
+from infograph.cli.output import print_json, print_scores, say, say_rejected, show
 from infograph.cli.progress import Stages
 
 
@@ -37,13 +38,14 @@ def study(
     classifier: Classifiers = "svm-rbf",
     repeats: Repeats = 5,
     folds: Folds = 10,
+    inner_folds: InnerFolds = 5,
     method: Method = "tsne",
     as_json: AsJson = False,
 ) -> None:
     """Train, embed, cross-validate beside the untrained encoder, draw a map, and write a report.
 
-    Leaves model/, embeddings.parquet, map.png, results.json and report.html in DIR. Each repeat trains an encoder of
-    its own; the first one is saved.
+    Leaves model/, embeddings.parquet, map.png, results.json and report.html in DIR. Each repeat trains an
+    encoder of its own; the first one is saved.
 
     Examples:
 
@@ -64,6 +66,7 @@ def study(
             estimator=model.estimator(columns),
             repeats=repeats,
             folds=folds,
+            inner_folds=inner_folds,
             classifiers=names(classifier) or (),
             method=method,
             watch=watch,
@@ -76,9 +79,7 @@ def study(
     for note in found.notes:
         say(note)
     if found.rows:
-        rows = [(row.method, percent(row.mean, row.std), row.note) for row in found.rows]
-        print_table((name, "accuracy", ""), rows)
-        show(
-            f"{folds} folds, {repeats} repeats; ± over repeats. InfoGraph minus untrained: {found.difference}."
-        )
-    show(f"{out / 'report.html'}: the report; beside it model, embeddings.parquet, map.png, results.json")
+        print_scores(name, found.rows)
+        show(f"{folds} folds, {repeats} repeats; ± over repeats.")
+        show(f"InfoGraph minus untrained encoder: {found.difference}.")
+    show(f"Report: {out / 'report.html'}")

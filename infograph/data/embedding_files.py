@@ -39,8 +39,8 @@ def check_names(columns: Iterable[str]) -> None:
     for name in columns:
         if re.fullmatch(RESERVED, name):
             raise InvalidParameter(
-                f"the graph column {name!r} cannot be written beside the vectors, whose file has a use for that "
-                f"name: rename it, or leave it out"
+                f"the graph column {name!r} cannot be written beside the vectors, whose file uses that name "
+                f"itself: rename the column, or leave it out"
             )
 
 

@@ -153,9 +153,13 @@ def check_folder(folder: str | Path) -> None:
     """Make a folder if need be, and make sure that files can be written to it.
 
     Raises:
+        InvalidParameter: a file is in its place.
         OSError: it cannot be made or written to.
     """
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InvalidParameter(f"{folder} cannot be a folder: there is a file in its place") from error
     with tempfile.TemporaryFile(dir=folder):
         pass
 

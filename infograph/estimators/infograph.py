@@ -27,11 +27,12 @@ from infograph.mi.contrast import Weighting
 from infograph.nn.batch import Batcher, ColourBatch
 from infograph.nn.gin import GIN, split_width
 from infograph.nn.nodes import NodeBatcher, NodeEncoder
-from infograph.nn.norm import WeightedBatchNorm
 from infograph.nn.readout import Readout
 from infograph.train.batches import cut
+from infograph.train.checkpoint import load_weights
 from infograph.train.loop import Epoch, Plan, Watcher, train
 from infograph.train.progress import ProgressReport
+from infograph.train.statistics import collect_statistics
 
 TRANSFORM_NODES = 100_000  # nodes per batch without gradients
 
@@ -259,7 +260,8 @@ class InfoGraph(GraphTransformer):
         self, source: Batcher | NodeBatcher, graphs: GraphSet, plan: Plan, watchers: Sequence[Watcher] = ()
     ) -> None:
         if plan.epochs == 0 and not self.history_:
-            self._collect_statistics(source, graphs, plan)
+            order = cut(np.arange(len(graphs)), graphs.sizes, plan.batch_size, plan.max_nodes, least=2)
+            collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
             return
         arguments = (self.network_, self._optimiser, source, graphs.sizes, plan)
         if self.verbose:
@@ -268,21 +270,6 @@ class InfoGraph(GraphTransformer):
         else:
             history = train(*arguments, watchers=watchers)
         self.history_ = self.history_ + history
-
-    @torch.no_grad()
-    def _collect_statistics(self, source: Batcher | NodeBatcher, graphs: GraphSet, plan: Plan) -> None:
-        """BatchNorm statistics of the untrained encoder from one pass."""
-        norms = [m for m in self.network_.modules() if isinstance(m, WeightedBatchNorm | nn.BatchNorm1d)]
-        momenta = [norm.momentum for norm in norms]
-        for norm in norms:
-            norm.reset_running_stats()
-            norm.momentum = None
-        self.network_.train()
-        for batch in cut(np.arange(len(graphs)), graphs.sizes, plan.batch_size, plan.max_nodes, least=2):
-            self.network_.encode(source.batch(batch))
-        self.network_.eval()
-        for norm, momentum in zip(norms, momenta, strict=True):
-            norm.momentum = momentum
 
     # ---- vectors
 
@@ -321,10 +308,12 @@ class InfoGraph(GraphTransformer):
     def _n_features_out(self) -> int:
         return self.network_.dim
 
+    @torch.inference_mode()
     def _vectors(self, source: Batcher | NodeBatcher, graphs: GraphSet) -> NDArray[np.float32]:
         parts = [self.network_.encode(batch)[1] for batch in self._batches(source, graphs)]
         return _join(parts)
 
+    @torch.inference_mode()
     def _per_batch(self, graphs: Any, compute: Any) -> NDArray[np.float32]:
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
@@ -334,9 +323,8 @@ class InfoGraph(GraphTransformer):
         self, source: Batcher | NodeBatcher, graphs: GraphSet, *, nodes: bool = False
     ) -> Iterator[ColourBatch]:
         self.network_.eval()
-        with torch.inference_mode():
-            for chosen in cut(np.arange(len(graphs)), graphs.sizes, len(graphs), TRANSFORM_NODES):
-                yield source.batch(chosen, nodes=nodes)
+        for chosen in cut(np.arange(len(graphs)), graphs.sizes, len(graphs), TRANSFORM_NODES):
+            yield source.batch(chosen, nodes=nodes)
 
     # ---- saving
 
@@ -346,12 +334,9 @@ class InfoGraph(GraphTransformer):
     def _set_state(self, state: State) -> None:
         check_settings(self)
         self._build(self.schema_)
-        tensors = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
-        try:
-            self.network_.load_state_dict(tensors)
-        except RuntimeError as error:
-            reason = str(error).splitlines()[-1].strip()
-            raise InvalidParameter(f"the saved weights do not fit this encoder: {reason}") from error
+        load_weights(
+            self.network_, {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+        )
         self.network_.eval()
 
     def _card(self) -> str:

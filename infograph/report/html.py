@@ -127,9 +127,9 @@ def _protocol(study: Study) -> str:
     ]
     if any("paper" in row.method for row in study.rows):
         sentences.append(
-            "The paper reports the best average over several layers, learning rates and epochs, chosen by the "
-            "same folds that it reports. The figure measured here is of one setting fixed beforehand, so the "
-            "two are not the same measurement."
+            "The paper reports the best average over several layers, learning rates and epochs, chosen by "
+            "the same folds that it reports. The figure measured here is of one setting fixed beforehand: "
+            "the two are not the same measurement."
         )
     if evaluation.n_stopped:
         sentences.append(

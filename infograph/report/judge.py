@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from infograph.data.embeddings import Embeddings
 from infograph.evaluate import Evaluation, cross_validate
 from infograph.report.labels import as_classes, is_known
+from infograph.report.result import Row
 
 
 def judge(
@@ -16,6 +17,7 @@ def judge(
     classifiers: Sequence[str] | str = "svm-rbf",
     repeats: int = 5,
     folds: int = 10,
+    inner_folds: int = 5,
     random_state: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Evaluation, int]:
@@ -36,7 +38,20 @@ def judge(
         classifiers=classifiers,
         repeats=repeats,
         folds=folds,
+        inner_folds=inner_folds,
         random_state=random_state,
         progress=progress,
     )
     return evaluation, int((~judged).sum())
+
+
+def score_rows(evaluation: Evaluation) -> list[Row]:
+    """A line per classifier, one for the best on the inner folds if there are several, and the majority."""
+    classifiers = list(dict.fromkeys(candidate.classifier for candidate in evaluation.candidates))
+    scores = {name: evaluation.select(classifiers=[name]).leak_free() for name in classifiers}
+    if len(scores) > 1:
+        scores["best on inner folds"] = evaluation.leak_free()
+    rows = [
+        Row.of(name, score, f"single folds ± {100 * score.std_folds:.1f}") for name, score in scores.items()
+    ]
+    return [*rows, Row("majority class", 100 * evaluation.plan.majority)]

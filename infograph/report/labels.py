@@ -57,6 +57,6 @@ def as_classes(values: NDArray[Any], name: str) -> NDArray[Any]:
     """
     if is_continuous(values):
         raise InvalidParameter(
-            f"the column {name!r} holds measured values, where accuracy needs classes: cut them into some first"
+            f"the column {name!r} holds measured values; accuracy needs classes: cut them into some first"
         )
     return values

@@ -35,7 +35,7 @@ class Row:
     note: str = ""
 
     @classmethod
-    def of(cls, method: str, score: Score, note: str) -> Row:
+    def of(cls, method: str, score: Score, note: str = "") -> Row:
         """The line of a measured score."""
         return cls(method, 100 * score.mean, 100 * score.std, 100 * score.std_folds, note)
 

@@ -21,7 +21,7 @@ from infograph.evaluate.options import check_names
 from infograph.report.map2d import Method, project
 from infograph.report.result import Row, Study
 from infograph.report.study_files import check_study_folder, write_study
-from infograph.report.target import INNER_FOLDS, Target
+from infograph.report.target import Target
 from infograph.reproduce.paper import Figure, paper_score
 from infograph.train.loop import Progress
 
@@ -63,15 +63,16 @@ def study(
     estimator: InfoGraph | None = None,
     repeats: int = 5,
     folds: int = 10,
+    inner_folds: int = 5,
     classifiers: Sequence[str] | str = "svm-rbf",
     method: Method = "tsne",
     watch: Watch | None = None,
 ) -> Study:
     """Train on `graphs`, judge the vectors, and leave a model, vectors, a map and a report in `out`.
 
-    Repeat r trains a new encoder with the seed `random_state + r` and splits with that seed; the model that is
-    saved, embedded and drawn is the first one. Where the graphs have no classes in the column `y`, one encoder
-    is trained and nothing is judged.
+    Repeat r trains a new encoder with the seed `random_state + r` and splits with that seed; the model that
+    is saved, embedded and drawn is the first one. Where the graphs have no classes in the column `y`, one
+    encoder is trained and nothing is judged.
 
     Args:
         graphs: the graphs; those without a label are trained on, and left out of the evaluation.
@@ -82,6 +83,7 @@ def study(
         estimator: the settings, not fitted; the defaults otherwise.
         repeats: encoders trained and cross-validations made.
         folds: of each cross-validation.
+        inner_folds: of each training part, where C is chosen.
         classifiers: what predicts the classes from vectors; of several, the best on inner folds.
         method: of the map.
         watch: is told about progress.
@@ -93,12 +95,12 @@ def study(
     check_names(classifiers)
     if repeats < 1:
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")
-    target = Target.of(graphs, folds)
+    target = Target.of(graphs, folds, inner_folds)
     check_study_folder(out)
     began = time.perf_counter()
     trained = _train(estimator, graphs, repeats if target.judged is not None else 1, watch)
     trained_at = time.perf_counter()
-    evaluation = _judge(target, trained, estimator.random_state, folds, classifiers, watch)
+    evaluation = _judge(target, trained, estimator.random_state, (folds, inner_folds), classifiers, watch)
     judged_at = time.perf_counter()
     watch.stage("map", 1)
     points = project(trained.vectors[0], method, estimator.random_state)
@@ -146,20 +148,25 @@ def _train(estimator: InfoGraph, graphs: GraphSet, repeats: int, watch: Watch) -
 
 
 def _judge(
-    target: Target, trained: _Trained, seed: int, folds: int, classifiers: Sequence[str] | str, watch: Watch
+    target: Target,
+    trained: _Trained,
+    seed: int,
+    folds: tuple[int, int],
+    classifiers: Sequence[str] | str,
+    watch: Watch,
 ) -> Evaluation | None:
     if target.judged is None:
         return None
     settings = {"InfoGraph": trained.vectors, "untrained": trained.untrained}
     repeats = len(trained.vectors)
-    watch.stage("cross-validation", len(settings) * repeats * folds)
+    watch.stage("cross-validation", len(settings) * repeats * folds[0])
     return cross_validate(
         {name: [vectors[target.judged] for vectors in each] for name, each in settings.items()},
         target.values[target.judged],
         classifiers=classifiers,
         repeats=repeats,
-        folds=folds,
-        inner_folds=INNER_FOLDS,
+        folds=folds[0],
+        inner_folds=folds[1],
         random_state=seed,
         progress=lambda done, total: watch.advance(done),
     )

@@ -13,8 +13,6 @@ from infograph.evaluate import Plan
 from infograph.evaluate.labels import encode_labels
 from infograph.report.labels import LABEL, is_continuous, is_known
 
-INNER_FOLDS = 5
-
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -33,7 +31,7 @@ class Target:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, graphs: GraphSet, folds: int) -> Self:
+    def of(cls, graphs: GraphSet, folds: int, inner_folds: int) -> Self:
         """Find the labels of `graphs`.
 
         Raises:
@@ -46,7 +44,7 @@ class Target:
             note = "The labels are measured values and no classes, so no accuracy was measured."
             return cls(LABEL, values, None, (note,))
         known = is_known(values)
-        Plan.of(*encode_labels(values[known]), folds, INNER_FOLDS)
+        Plan.of(*encode_labels(values[known]), folds, inner_folds)
         missing = int(np.count_nonzero(~known))
         note = f"{missing:,} graphs without a label took part in the training and not in the evaluation."
         return cls(LABEL, values, known, (note,) if missing else ())

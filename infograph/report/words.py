@@ -59,10 +59,12 @@ def classes_text(classes: Mapping[str, int]) -> str:
 
 
 def number(value: Any) -> str:
-    """Whole numbers in groups of three, others in four digits."""
+    """Whole and large numbers in groups of three, others in four digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    )
 
 
 def _columns(levels: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

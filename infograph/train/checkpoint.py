@@ -50,6 +50,19 @@ def read_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
         raise InvalidFile(f"{path} is damaged ({error}); start without resume") from error
 
 
+def load_weights(network: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Give a network its weights.
+
+    Raises:
+        InvalidParameter: they are of another network.
+    """
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise InvalidParameter(f"the saved weights do not fit this encoder: {reason}") from error
+
+
 def restore(tensors: dict[str, Tensor], network: nn.Module, optimiser: torch.optim.Optimizer) -> None:
     """Put a checkpoint's tensors back in place.
 
@@ -57,12 +70,7 @@ def restore(tensors: dict[str, Tensor], network: nn.Module, optimiser: torch.opt
         InvalidParameter: the network has another shape than the checkpoint's.
     """
     weights = {name.removeprefix("network."): t for name, t in tensors.items() if name.startswith("network.")}
-    try:
-        network.load_state_dict(weights)
-    except RuntimeError as error:
-        raise InvalidParameter(
-            f"the checkpoint is of another network: {str(error).splitlines()[-1].strip()}"
-        ) from error
+    load_weights(network, weights)
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimiser."):

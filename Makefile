@@ -1,0 +1,46 @@
+# make run, make test: the two commands of the README; each sets everything up by itself, once.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test check wheel bench clean
+
+run: .venv/ready
+	$(BIN)/infograph study MUTAG --out runs/mutag
+
+# One worker per core and one thread each: two threads per worker would fight for the cores.
+test: .venv/ready
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+check: .venv/ready wheel
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The wheel, in an environment that has nothing but what the wheel asks for.
+wheel: .cache/wheel-env/ready
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist . > .cache/build.log || (cat .cache/build.log; false)
+	.cache/wheel-env/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	.cache/wheel-env/bin/pip check
+	cd .cache && wheel-env/bin/python -I -c "import infograph; infograph.InfoGraph(dim=8, epochs=1).fit_transform([(e, n) for e, n in zip([[(0, 1)]] * 4, range(2, 6))])"
+	cd .cache && wheel-env/bin/infograph --version
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks
+
+.venv/ready: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[all,dev]'
+	touch $@
+
+.cache/wheel-env/ready: pyproject.toml constraints.txt .venv/ready
+	mkdir -p .cache
+	rm -rf .cache/wheel-env dist
+	$(PYTHON) -m venv .cache/wheel-env
+	$(BIN)/python -m build --wheel --outdir dist . > .cache/build.log || (cat .cache/build.log; false)
+	.cache/wheel-env/bin/pip install --quiet -c constraints.txt dist/*.whl
+	touch $@
+
+clean:
+	rm -rf .venv .cache dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,9 @@
+"""All benchmarks, one after the other: `make bench`."""
+
+from __future__ import annotations
+
+from benchmarks import memory, training
+
+if __name__ == "__main__":
+    training.main()
+    memory.main()

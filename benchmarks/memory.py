@@ -1,0 +1,78 @@
+"""Peak memory of training, each case in a process of its own.
+
+    python -m benchmarks.memory [--out benchmarks/results]
+
+An epoch of REDDIT-MULTI-5K with default settings, and an epoch over a batch that holds one graph of 200,000
+nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
+
+
+def reddit() -> None:
+    InfoGraph(epochs=1).fit(load_dataset("REDDIT-MULTI-5K"))
+
+
+def huge_graph(n_nodes: int = 200_000) -> None:
+    """One graph whose nodes all differ, beside three small ones: nothing is saved by colours here."""
+    InfoGraph(epochs=1).fit(_huge(n_nodes))
+
+
+def _huge(n_nodes: int) -> GraphSet:
+    rng = np.random.default_rng(0)
+    arcs = rng.integers(0, n_nodes, size=(2, 2 * n_nodes))
+    small = [(np.array([[0, 1], [1, 0]]), rng.normal(size=(2, 4)))] * 3
+    return as_graphset([(np.hstack([arcs, arcs[::-1]]), rng.normal(size=(n_nodes, 4))), *small])
+
+
+CASES: dict[str, Callable[[], None]] = {
+    "REDDIT-MULTI-5K, one epoch": reddit,
+    "a graph of 200,000 nodes": huge_graph,
+}
+
+
+def measure(name: str) -> dict[str, float | str]:
+    started = time.perf_counter()
+    finished = subprocess.run(
+        [sys.executable, "-m", "benchmarks.memory", "--case", name],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {"case": name, "peak_mb": float(finished.stdout), "seconds": time.perf_counter() - started}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", choices=CASES)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    options = parser.parse_args()
+    if options.case:
+        CASES[options.case]()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+    rows = []
+    for name in CASES:
+        rows.append(measure(name))
+        print(f"{name:30} {rows[-1]['peak_mb']:8.0f} MB  {rows[-1]['seconds']:6.1f} s", flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "memory.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
