@@ -65,6 +65,13 @@ class Colouring:
         """Per round a sparse (G, C_k) matrix: how many nodes of each colour a graph has."""
         return tuple(_histogram(self.node_ptr, colours) for colours in self.node_colours)
 
+    @cached_property
+    def graph_kinds(self) -> IntArray:
+        """A number for every graph, equal for graphs that no encoder tells apart. (G,)."""
+        last = self.node_colours[-1].astype(np.uint64)
+        keys = [_mix(_segment_sum(_mix(last * FIRST + salt), self.node_ptr)) for salt in (FIRST, SECOND)]
+        return _group(keys[0], keys[1])[0]
+
     def n_colours(self, k: int) -> int:
         """Distinct colours after round k."""
         return len(self.rounds[k - 1].parent) if k else len(self.node_table)

@@ -138,7 +138,7 @@ def _plain_array(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _read_npz(path: Path) -> Embeddings:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     ids, vectors = arrays.pop("id"), arrays.pop("vector").astype(np.float32)
     return _checked(Embeddings(ids, vectors, arrays), path)

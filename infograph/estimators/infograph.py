@@ -310,7 +310,7 @@ class InfoGraph(GraphTransformer):
 
     @torch.inference_mode()
     def _vectors(self, source: Batcher | NodeBatcher, graphs: GraphSet) -> NDArray[np.float32]:
-        parts = [self.network_.encode(batch)[1] for batch in self._batches(source, graphs)]
+        parts = [self.network_.encode(batch)[1][batch.which] for batch in self._batches(source, graphs)]
         return _join(parts)
 
     @torch.inference_mode()

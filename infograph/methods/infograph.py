@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from infograph.methods.terms import LossTerms
 from infograph.mi.bounds import BOUNDS, BoundName
-from infograph.mi.contrast import Weighting, chunk_rows_for, contrast, positives, score_chunks
-from infograph.mi.discriminator import Discriminator
+from infograph.mi.contrast import Weighting, chunk_rows_for, chunks, contrast, pair_weights
+from infograph.mi.discriminator import Discriminator, Scorer
 from infograph.mi.prior import PriorMatcher
 from infograph.nn.batch import ColourBatch
 from infograph.nn.readout import Readout, read_out
@@ -50,7 +50,7 @@ class InfoGraphObjective(nn.Module):
         self.prior = PriorMatcher(self.dim) if prior else None
 
     def encode(self, batch: ColourBatch) -> tuple[list[Tensor], Tensor]:
-        """States per layer, and the graph vectors H (Eq. 2 and 3). K x (C_k, D_k), (B, dim)."""
+        """States per layer, and the vectors H of distinct graphs (Eq. 2, 3). K x (C_k, D_k), (G, dim)."""
         states: list[Tensor] = self.encoder(batch)
         vectors = [
             read_out(state, round_.members, batch.sizes, self.readout)
@@ -61,17 +61,13 @@ class InfoGraphObjective(nn.Module):
     def forward(self, batch: ColourBatch) -> LossTerms:
         """The loss of a batch of at least two graphs."""
         states, vectors = self.encode(batch)
-        projected = self.discriminator.project(vectors)  # (B, dim)
-        patches = self.discriminator.patches(states, batch, projected)  # (C_K, dim + B)
-        weights = positives(batch.members, batch.sizes, self.weighting, patches.dtype)
-        rows = self._chunk_rows(patches)
-        result = contrast(
-            patches, projected, self.discriminator.tail(), weights, BOUNDS[self.bound_name], rows
-        )
+        scorer = self.discriminator(states, vectors, batch)
+        weights = pair_weights(batch, self.weighting, vectors.dtype)
+        result = contrast(scorer, weights, BOUNDS[self.bound_name], self._chunk_rows(scorer))
         terms = {"mi": result.information, "accuracy": result.accuracy}
         if self.prior is None:
             return LossTerms(result.loss, terms)
-        prior = self.prior(vectors)
+        prior = self.prior(vectors, batch.copies)
         return LossTerms(result.loss + self.prior_weight * prior, {**terms, "prior": prior.detach()})
 
     @torch.no_grad()
@@ -80,15 +76,12 @@ class InfoGraphObjective(nn.Module):
         if batch.node_colour is None:
             raise ValueError("a batch made with nodes=True is needed")
         states, vectors = self.encode(batch)
-        projected = self.discriminator.project(vectors)
-        patches = self.discriminator.patches(states, batch, projected)
-        graph = torch.repeat_interleave(torch.arange(batch.n_graphs, device=batch.sizes.device), batch.sizes)
-        result = patches.new_empty(len(graph))
-        for rows, scores in score_chunks(
-            patches, projected, self.discriminator.tail(), self._chunk_rows(patches)
-        ):
+        scorer = self.discriminator(states, vectors, batch)
+        result = vectors.new_empty(len(batch.node_colour))
+        for rows in chunks(len(scorer.hidden), self._chunk_rows(scorer)):
+            scores, _ = scorer.score(rows)
             inside = (batch.node_colour >= rows.start) & (batch.node_colour < rows.stop)
-            result[inside] = scores[batch.node_colour[inside] - rows.start, graph[inside]]
+            result[inside] = scores[batch.node_colour[inside] - rows.start, batch.node_graph[inside]]
         return result
 
     @torch.no_grad()
@@ -102,5 +95,6 @@ class InfoGraphObjective(nn.Module):
             lifted = torch.cat([round_.own @ lifted, state], 1)
         return lifted[batch.node_colour]
 
-    def _chunk_rows(self, patches: Tensor) -> int:
-        return chunk_rows_for(self.memory_mb, self.dim, patches.shape[1] - self.dim, patches.element_size())
+    def _chunk_rows(self, scorer: Scorer) -> int:
+        n_graphs, itemsize = scorer.direct.shape[1], scorer.direct.element_size()
+        return chunk_rows_for(self.memory_mb, self.dim, n_graphs, itemsize)

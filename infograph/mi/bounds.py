@@ -1,18 +1,19 @@
 """Lower bounds on mutual information, from scores and the weights of positive and negative pairs.
 
-Each bound is a loss that adds up over rows of the score matrix, so that rows can be cut into chunks. With
-expectations E+ over positive and E- over negative pairs, T being the score:
+Each bound is a loss that adds up over rows of the score matrix, so that rows can be cut into chunks, and
+gives its slope in every score. With expectations E+ over positive and E- over negative pairs, T being the
+score:
 
     jsd      -I = E+ softplus(-T) + E- softplus(T)        (Eq. 5; 2 log 2 at chance, 0 at best)
     dv       -I = -E+ T + log E- exp(T)                   (Donsker and Varadhan)
-    infonce  -I = -E+ [T - log mean_g exp(T_g)]           (van den Oord et al., against all graphs of the
-    batch)
+    infonce  -I = -E+ [T - log mean_g exp(T_g)]           (van den Oord et al., all graphs of the batch)
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Protocol, cast
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -22,13 +23,29 @@ BoundName = Literal["jsd", "dv", "infonce"]
 THRESHOLD = 40.0  # where softplus becomes linear; torch's 20 is only right to 2e-9
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of C colours and G distinct graphs.
+
+    Attributes:
+        scores: (C, G) T.
+        positive, negative: (C, G) weights; over all rows either adds up to 1.
+        copies: (G,) how many graphs of the batch each distinct graph stands for.
+    """
+
+    scores: Tensor
+    positive: Tensor
+    negative: Tensor
+    copies: Tensor
+
+
 class Bound(Protocol):
-    """A bound: `loss` over some rows, given what `normaliser` found over all rows."""
+    """A bound: `loss` over some rows, given log E- exp(T) over all rows where it needs that."""
 
     needs_normaliser: bool
 
-    def loss(self, scores: Tensor, positive: Tensor, negative: Tensor, normaliser: Tensor | None) -> Tensor:
-        """(C, B) scores and weights -> the rows' share of the loss, a scalar."""
+    def loss(self, pairs: Pairs, normaliser: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows' share of the loss, a scalar, and its slope in every score (C, G)."""
         ...
 
     def estimate(self, loss: Tensor) -> Tensor:
@@ -41,9 +58,14 @@ class JSD:
 
     needs_normaliser = False
 
-    def loss(self, scores: Tensor, positive: Tensor, negative: Tensor, normaliser: Tensor | None) -> Tensor:
+    def loss(self, pairs: Pairs, normaliser: Tensor) -> tuple[Tensor, Tensor]:
         """softplus(-T) = softplus(T) - T, so one softplus serves both sides."""
-        return cast(Tensor, _WeightedSoftplus.apply(scores, positive + negative, positive))  # type: ignore[no-untyped-call]
+        weight = pairs.positive + pairs.negative
+        loss = _dot(weight, softplus(pairs.scores, threshold=THRESHOLD)) - _dot(pairs.positive, pairs.scores)
+        # A score of -90 has a slope below the smallest normal float, and a matrix product with such numbers
+        # is six times slower; beyond -50 the slope, 2e-22, makes no difference in any sum.
+        slope = pairs.scores.clamp(min=-50.0).sigmoid_().mul_(weight).sub_(pairs.positive)
+        return loss, slope
 
     def estimate(self, loss: Tensor) -> Tensor:
         """2 log 2 - loss: twice the Jensen-Shannon divergence the discriminator sees, at most 2 log 2."""
@@ -55,12 +77,10 @@ class DonskerVaradhan:
 
     needs_normaliser = True
 
-    def loss(self, scores: Tensor, positive: Tensor, negative: Tensor, normaliser: Tensor | None) -> Tensor:
-        """Rows add up to `log E- exp(T) - E+ T` in value and gradient; the normaliser is that logarithm."""
-        assert normaliser is not None
-        share = negative * torch.exp(scores.detach() - normaliser)  # adds up to 1 over all rows
-        surrogate = (share * scores).sum()
-        return share.sum() * normaliser + surrogate - surrogate.detach() - (positive * scores).sum()
+    def loss(self, pairs: Pairs, normaliser: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows add up to `log E- exp(T) - E+ T`; the normaliser is that logarithm."""
+        share = pairs.negative * torch.exp(pairs.scores - normaliser)  # adds up to 1 over all rows
+        return share.sum() * normaliser - _dot(pairs.positive, pairs.scores), share - pairs.positive
 
     def estimate(self, loss: Tensor) -> Tensor:
         """The bound itself."""
@@ -72,10 +92,13 @@ class InfoNCE:
 
     needs_normaliser = False
 
-    def loss(self, scores: Tensor, positive: Tensor, negative: Tensor, normaliser: Tensor | None) -> Tensor:
+    def loss(self, pairs: Pairs, normaliser: Tensor) -> tuple[Tensor, Tensor]:
         """The cross-entropy of the own graph, minus log B."""
-        everyone = torch.logsumexp(scores, dim=1) - math.log(scores.shape[1])  # (C,)
-        return positive.sum(1) @ everyone - (positive * scores).sum()
+        weighted = pairs.scores + pairs.copies.log()
+        everyone = torch.logsumexp(weighted, dim=1, keepdim=True)  # (C, 1)
+        rows = pairs.positive.sum(1, keepdim=True)  # (C, 1)
+        loss = _dot(rows, everyone - pairs.copies.sum().log()) - _dot(pairs.positive, pairs.scores)
+        return loss, rows * torch.exp(weighted - everyone) - pairs.positive
 
     def estimate(self, loss: Tensor) -> Tensor:
         """The bound itself, at most log B."""
@@ -85,20 +108,5 @@ class InfoNCE:
 BOUNDS: dict[str, Bound] = {"jsd": JSD(), "dv": DonskerVaradhan(), "infonce": InfoNCE()}
 
 
-class _WeightedSoftplus(torch.autograd.Function):
-    """sum weight * softplus(T) - sum positive * T; written out to keep one matrix instead of six."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, weight: Tensor, positive: Tensor) -> Tensor:
-        ctx.save_for_backward(scores, weight, positive)
-        return torch.vdot(weight.flatten(), softplus(scores, threshold=THRESHOLD).flatten()) - torch.vdot(
-            positive.flatten(), scores.flatten()
-        )
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        scores, weight, positive = ctx.saved_tensors
-        # A score of -90 has a slope below the smallest normal float, and a matrix product with such numbers is
-        # six times slower; beyond -50 the slope, 2e-22, makes no difference in any sum.
-        slope = scores.clamp(min=-50.0).sigmoid_().mul_(weight).sub_(positive)
-        return slope.mul_(gradient), None, None
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    return torch.dot(a.flatten(), b.flatten())

@@ -1,22 +1,23 @@
 """All (patch, graph) pairs of a batch contrasted at once: weights instead of masks, rows in chunks.
 
-The weight of the positive pair (c, g) is the number of nodes of colour c in graph g, divided so that all
-positives add up to one. A node contrasted with the B - 1 other graphs gives the negatives `(sum_g positive -
-positive) / (B - 1)`.
+The weight of the positive pair (c, g) is the number of nodes of colour c in graph g and its copies, divided
+so that all positives add up to one. A node is contrasted with the B - 1 other graphs of the batch, so with
+m_g copies of graph g the negatives are `(m_g sum_g' positive[c, g'] - positive[c, g]) / (B - 1)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from infograph.mi.bounds import Bound
-from infograph.mi.discriminator import score
-from infograph.nn.sparse import Rows, SparseMatrix
+from infograph.mi.bounds import Bound, Pairs
+from infograph.mi.discriminator import Scorer, Tail
+from infograph.nn.batch import ColourBatch
+from infograph.nn.sparse import Rows
 
 Weighting = Literal["graph", "node"]
 CACHE_ROWS = 2048  # rows per chunk where memory allows more: activations of a chunk then stay in the cache
@@ -31,30 +32,35 @@ class Contrast:
     accuracy: Tensor
 
 
-def positives(members: SparseMatrix, sizes: Tensor, weighting: Weighting, dtype: torch.dtype) -> Rows:
-    """The positive weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node."""
-    rows = members.columns  # (C, B)
-    if weighting == "graph":
-        value = rows.value.to(dtype) / (sizes.to(dtype)[rows.index] * len(sizes))
-    else:
-        value = rows.value.to(dtype) / sizes.sum().to(dtype)
-    return Rows(rows.ptr, rows.index, value)
+@dataclass(frozen=True)
+class PairWeights:
+    """Weights of all pairs of C colours and G distinct graphs: `positive` (C, G) by rows, `copies` (G,)."""
+
+    positive: Rows
+    copies: Tensor
+
+    def dense(self, rows: slice) -> tuple[Tensor, Tensor]:
+        """Positive and negative weights of some rows. (C, G) each."""
+        ptr = self.positive.ptr[rows.start : rows.stop + 1]
+        entries = slice(int(ptr[0]), int(ptr[-1]))
+        own = self.positive.value.new_zeros(len(ptr) - 1, len(self.copies))
+        own[torch.repeat_interleave(ptr.diff()), self.positive.index[entries]] = self.positive.value[entries]
+        others = torch.outer(own.sum(1), self.copies).sub_(own).div_(self.copies.sum() - 1)
+        return own, others
 
 
-def contrast(
-    patches: Tensor, projected: Tensor, tail: Sequence[Tensor], weights: Rows, bound: Bound, chunk_rows: int
-) -> Contrast:
-    """Loss, information and pair accuracy over all pairs.
+def pair_weights(batch: ColourBatch, weighting: Weighting, dtype: torch.dtype) -> PairWeights:
+    """The weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node."""
+    rows, copies = batch.members.columns, batch.copies.to(dtype)  # (C, G), (G,)
+    sizes = batch.sizes.to(dtype)
+    per_node = copies / (sizes * copies.sum()) if weighting == "graph" else copies / (sizes @ copies)  # (G,)
+    return PairWeights(Rows(rows.ptr, rows.index, rows.value.to(dtype) * per_node[rows.index]), copies)
 
-    Args:
-        patches: (C, dim + B) from `Discriminator.patches`.
-        projected: (B, dim) from `Discriminator.project`.
-        tail: from `Discriminator.tail`.
-        weights: (C, B) positives, from `positives`.
-        bound: the bound on mutual information.
-        chunk_rows: rows of the score matrix held at a time.
-    """
-    loss, accuracy = _Contrast.apply(patches, projected, weights, bound, chunk_rows, *tail)  # type: ignore[no-untyped-call]
+
+def contrast(scorer: Scorer, weights: PairWeights, bound: Bound, chunk_rows: int) -> Contrast:
+    """Loss, information and pair accuracy over all pairs, `chunk_rows` rows of the score matrix at a time."""
+    tensors = (scorer.hidden, scorer.direct, scorer.projected, *scorer.tail)
+    loss, accuracy = _Contrast.apply(weights, bound, chunk_rows, *tensors)  # type: ignore[no-untyped-call]
     return Contrast(loss, bound.estimate(loss.detach()), accuracy)
 
 
@@ -64,53 +70,45 @@ def chunk_rows_for(budget_mb: float, dim: int, n_graphs: int, itemsize: int) -> 
     return max(16, min(CACHE_ROWS, int(budget_mb * 2**20 / per_row)))
 
 
-def score_chunks(
-    patches: Tensor, projected: Tensor, tail: Sequence[Tensor], chunk_rows: int
-) -> Iterator[tuple[slice, Tensor]]:
-    """Scores T of consecutive rows."""
-    for start in range(0, len(patches), chunk_rows):
-        rows = slice(start, min(start + chunk_rows, len(patches)))
-        yield rows, score(patches[rows], projected, tail)
+def chunks(n_rows: int, chunk_rows: int) -> Iterator[slice]:
+    """Consecutive slices of at most `chunk_rows` rows."""
+    return (slice(start, min(start + chunk_rows, n_rows)) for start in range(0, n_rows, chunk_rows))
 
 
 class _Contrast(torch.autograd.Function):
     """Runs each chunk forward and backward at once, so only one chunk's activations ever exist.
 
     The loss adds up over chunks, so the gradients do too: they are collected on the way forward and only
-        scaled on the
-    way back. Nothing is computed twice.
+        scaled
+    on the way back. Nothing is computed twice.
     """
 
     @staticmethod
     def forward(
         ctx: Any,
-        patches: Tensor,
-        projected: Tensor,
-        weights: Rows,
+        weights: PairWeights,
         bound: Bound,
         chunk_rows: int,
+        hidden: Tensor,
+        direct: Tensor,
+        projected: Tensor,
         *tail: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        shared = [projected, *tail]
-        wanted = any(ctx.needs_input_grad)
-        normaliser = _log_normaliser(patches, shared, weights, chunk_rows) if bound.needs_normaliser else None
-        gradients: list[Tensor] = []
-        patch_gradient = torch.empty_like(patches) if wanted else patches
-        loss, accuracy = patches.new_zeros(()), patches.new_zeros(())
-        for start in range(0, len(patches), chunk_rows):
-            rows = slice(start, min(start + chunk_rows, len(patches)))
-            positive, negative = _dense_weights(weights, rows, len(projected))
-            with torch.set_grad_enabled(wanted):
-                leaves = [tensor.detach().requires_grad_(wanted) for tensor in (patches[rows], *shared)]
-                scores = score(leaves[0], leaves[1], leaves[2:])
-                share = bound.loss(scores, positive, negative, normaliser)
-            if wanted:
-                own, *others = torch.autograd.grad(share, leaves)
-                patch_gradient[rows] = own
-                gradients = _add(gradients, others)
-            loss += share.detach()
-            accuracy += _pair_accuracy(scores.detach(), positive, negative)
-        ctx.save_for_backward(patch_gradient, *gradients)
+        scorer = Scorer(hidden, direct, projected, Tail(*tail))
+        loss, accuracy, normaliser = (hidden.new_zeros(()) for _ in range(3))
+        if bound.needs_normaliser:
+            normaliser = _log_normaliser(scorer, weights, chunk_rows)
+        gradient = scorer.zero_gradient() if any(ctx.needs_input_grad) else None
+        for rows in chunks(len(hidden), chunk_rows):
+            scores, activations = scorer.score(rows)
+            pairs = Pairs(scores, *weights.dense(rows), weights.copies)
+            share, slope = bound.loss(pairs, normaliser)
+            if gradient is not None:
+                scorer.add_gradient(gradient, rows, activations, slope)
+            loss += share
+            accuracy += _pair_accuracy(pairs)
+        if gradient is not None:
+            ctx.save_for_backward(gradient.hidden, gradient.direct, gradient.projected, *gradient.tail)
         ctx.mark_non_differentiable(accuracy)
         return loss, accuracy
 
@@ -119,34 +117,18 @@ class _Contrast(torch.autograd.Function):
         stored = ctx.saved_tensors
         if gradient != 1:
             stored = [tensor * gradient for tensor in stored]
-        patches, projected, *tail = stored
-        return patches, projected, None, None, None, *tail
+        return None, None, None, *stored
 
 
-def _add(totals: list[Tensor], parts: Sequence[Tensor]) -> list[Tensor]:
-    return [total.add_(part) for total, part in zip(totals, parts, strict=True)] if totals else list(parts)
-
-
-def _dense_weights(weights: Rows, rows: slice, n_graphs: int) -> tuple[Tensor, Tensor]:
-    """Positive and negative weights of some rows. (C, B) each."""
-    ptr = weights.ptr[rows.start : rows.stop + 1]
-    entries = slice(int(ptr[0]), int(ptr[-1]))
-    row = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=ptr.device), ptr.diff())
-    positive = weights.value.new_zeros(len(ptr) - 1, n_graphs)
-    positive[row, weights.index[entries]] = weights.value[entries]
-    negative = (positive.sum(1, keepdim=True) - positive) / (n_graphs - 1)
-    return positive, negative
-
-
-def _log_normaliser(patches: Tensor, shared: Sequence[Tensor], weights: Rows, chunk_rows: int) -> Tensor:
+def _log_normaliser(scorer: Scorer, weights: PairWeights, chunk_rows: int) -> Tensor:
     """log E- exp(T) over all rows."""
     parts = []
-    for rows, scores in score_chunks(patches, shared[0], shared[1:], chunk_rows):
-        _, negative = _dense_weights(weights, rows, len(shared[0]))
-        parts.append(torch.logsumexp((scores + negative.log()).flatten(), 0))
+    for rows in chunks(len(scorer.hidden), chunk_rows):
+        scores, _ = scorer.score(rows)
+        parts.append(torch.logsumexp((scores + weights.dense(rows)[1].log()).flatten(), 0))
     return torch.logsumexp(torch.stack(parts), 0)
 
 
-def _pair_accuracy(scores: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+def _pair_accuracy(pairs: Pairs) -> Tensor:
     """The share of pairs told apart by the sign of T, positives and negatives counting half each."""
-    return ((positive - negative) * (scores > 0)).sum() / 2 + negative.sum() / 2
+    return (((pairs.positive - pairs.negative) * (pairs.scores > 0)).sum() + pairs.negative.sum()) / 2

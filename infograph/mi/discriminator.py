@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from infograph.nn.batch import ColourBatch
+from infograph.nn.norm import WeightedBatchNorm
 
 
 class FeedForward(nn.Module):
@@ -32,11 +34,7 @@ class FeedForward(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """Scores (patch, graph) pairs: T[c, g] for every colour c and graph g of a batch.
-
-    The local network's first layer and its shortcut are linear in the concatenated layers (Eq. 2), so their
-    blocks act per layer, on that layer's own, fewer colours; the shortcut is folded into the score, `h . (Ws'
-    r)`. Both together are the `patches` of the finest colours; the rest of the network is `score`.
+    """Scores (patch, graph) pairs: T[c, g] for every colour c and distinct graph g of a batch.
 
     Args:
         dim: width of patch and graph vectors, and of the scores' common space.
@@ -51,39 +49,97 @@ class Discriminator(nn.Module):
         super().__init__()
         self.dim = dim
         self.local, self.whole = FeedForward(dim, dim), FeedForward(dim, dim)
-        self.norm = nn.BatchNorm1d(dim) if conditioned else None
+        self.norm = WeightedBatchNorm(dim) if conditioned else None
 
-    def project(self, graph_vectors: Tensor) -> Tensor:
-        """The graph side of the score, g(H). (B, dim) -> (B, dim)."""
+    def forward(self, states: Sequence[Tensor], graph_vectors: Tensor, batch: ColourBatch) -> Scorer:
+        """The scores of all pairs, up to what `Scorer` computes in chunks.
+
+        The local network's first layer and its shortcut are linear in the concatenated layers (Eq. 2), so
+        their blocks act per layer, on that layer's own, fewer colours, and are lifted from round to round.
+        The shortcut is folded into the score, `h . (Ws' r)`.
+        """
+        projected = self.project(graph_vectors, batch.copies)  # (G, dim)
+        widths = [state.shape[1] for state in states]
+        first, shortcut = self.local.first, self.local.shortcut
+        hidden = _lift(states, first.weight.split(widths, 1), first.bias, batch)  # (C_K, dim)
+        direct = _lift(
+            states, (projected @ shortcut.weight).split(widths, 1), projected @ shortcut.bias, batch
+        )  # (C_K, G)
+        second, third = self.local.second, self.local.third
+        tail = Tail(second.weight, second.bias, third.weight, third.bias)
+        return Scorer(hidden, direct, projected, tail)
+
+    def project(self, graph_vectors: Tensor, copies: Tensor) -> Tensor:
+        """The graph side of the score, g(H). (G, dim), (G,) -> (G, dim)."""
         if self.norm is None:
             return self.whole(graph_vectors)  # type: ignore[no-any-return]
-        return self.whole(self.norm(graph_vectors)) / math.sqrt(self.dim)  # type: ignore[no-any-return]
-
-    def patches(self, states: Sequence[Tensor], batch: ColourBatch, projected: Tensor) -> Tensor:
-        """Everything of f(h) . r that is linear in the layers, lifted to the finest colours. (C_K, dim + B).
-
-        The first `dim` columns are the first layer's pre-activations, the last B the shortcut's scores.
-        """
-        local = self.local
-        offset = torch.cat([local.first.bias, projected @ local.shortcut.bias])  # (dim + B,)
-        weights = torch.cat([local.first.weight, projected @ local.shortcut.weight])  # (dim + B, dim)
-        blocks = torch.split(weights, [state.shape[1] for state in states], dim=1)
-        lifted = torch.addmm(offset, states[0], blocks[0].T)
-        for state, block, round_ in zip(states[1:], blocks[1:], batch.rounds[1:], strict=True):
-            lifted = torch.addmm(round_.own @ lifted, state, block.T)
-        return lifted
-
-    def tail(self) -> tuple[Tensor, ...]:
-        """The parameters that `score` needs besides its inputs."""
-        second, third = self.local.second, self.local.third
-        return second.weight, second.bias, third.weight, third.bias
+        return self.whole(self.norm(graph_vectors, copies)) / math.sqrt(self.dim)  # type: ignore[no-any-return]
 
 
-def score(patches: Tensor, projected: Tensor, tail: Sequence[Tensor]) -> Tensor:
-    """T for some rows of `Discriminator.patches` and all graphs. (C, dim + B), (B, dim) -> (C, B)."""
-    second_weight, second_bias, third_weight, third_bias = tail
-    dim = projected.shape[1]
-    hidden = torch.relu(patches[:, :dim])
-    hidden = torch.relu_(linear(hidden, second_weight, second_bias))
-    hidden = torch.relu_(linear(hidden, third_weight, third_bias))
-    return torch.addmm(patches[:, dim:], hidden, projected.T)
+def _lift(states: Sequence[Tensor], blocks: Sequence[Tensor], bias: Tensor, batch: ColourBatch) -> Tensor:
+    """`concatenated states @ weight.T + bias` on the finest colours, from blocks of the weight per layer."""
+    lifted = torch.addmm(bias, states[0], blocks[0].T)
+    for state, block, round_ in zip(states[1:], blocks[1:], batch.rounds[1:], strict=True):
+        lifted = torch.addmm(round_.own @ lifted, state, block.T)
+    return lifted
+
+
+class Tail(NamedTuple):
+    """The second and third layer of the local network."""
+
+    second_weight: Tensor  # (dim, dim)
+    second_bias: Tensor  # (dim,)
+    third_weight: Tensor  # (dim, dim)
+    third_bias: Tensor  # (dim,)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """T = direct + ReLU(W3 ReLU(W2 ReLU(hidden) + b2) + b3) . projected, for any rows, with its gradient.
+
+    Attributes:
+        hidden: (C, dim) pre-activations of the local network's first layer.
+        direct: (C, G) scores of its shortcut.
+        projected: (G, dim) the graph side.
+        tail: the rest of the local network.
+    """
+
+    hidden: Tensor
+    direct: Tensor
+    projected: Tensor
+    tail: Tail
+
+    def score(self, rows: slice) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+        """Scores of some rows (C, G), and the activations that `add_gradient` needs."""
+        w2, b2, w3, b3 = self.tail
+        first = self.hidden[rows].clamp(min=0)
+        second = torch.addmm(b2, first, w2.T).clamp_(min=0)
+        third = torch.addmm(b3, second, w3.T).clamp_(min=0)
+        return torch.addmm(self.direct[rows], third, self.projected.T), (first, second, third)
+
+    def zero_gradient(self) -> Scorer:
+        """Room for the gradient of everything here."""
+        zeros = [torch.zeros_like(tensor) for tensor in (self.projected, *self.tail)]
+        return Scorer(
+            torch.empty_like(self.hidden), torch.empty_like(self.direct), zeros[0], Tail(*zeros[1:])
+        )
+
+    def add_gradient(
+        self, gradient: Scorer, rows: slice, activations: tuple[Tensor, Tensor, Tensor], slope: Tensor
+    ) -> None:
+        """Back-propagate the slope of a loss in the scores of some rows. (C, G)."""
+        first, second, third = activations
+        gradient.direct[rows] = slope
+        gradient.projected.addmm_(slope.T, third)
+        delta = _where_positive(slope @ self.projected, third)
+        gradient.tail.third_weight.addmm_(delta.T, second)
+        gradient.tail.third_bias.add_(delta.sum(0))
+        delta = _where_positive(delta @ self.tail.third_weight, second)
+        gradient.tail.second_weight.addmm_(delta.T, first)
+        gradient.tail.second_bias.add_(delta.sum(0))
+        gradient.hidden[rows] = _where_positive(delta @ self.tail.second_weight, first)
+
+
+def _where_positive(gradient: Tensor, activation: Tensor) -> Tensor:
+    """The gradient of a ReLU."""
+    return torch.ops.aten.threshold_backward(gradient, activation, 0)  # type: ignore[no-any-return]

@@ -27,11 +27,12 @@ class PriorMatcher(nn.Module):
                 nn.init.xavier_uniform_(layer.weight)
                 nn.init.zeros_(layer.bias)
 
-    def forward(self, graph_vectors: Tensor) -> Tensor:
-        """(B, dim) -> scalar."""
+    def forward(self, graph_vectors: Tensor, copies: Tensor) -> Tensor:
+        """Distinct graphs (G, dim) and how often each is there (G,) -> scalar."""
         noise = torch.rand_like(graph_vectors)
         squashed = torch.sigmoid(cast(Tensor, _Reverse.apply(graph_vectors)))  # type: ignore[no-untyped-call]
-        return softplus(-self.network(noise)).mean() + softplus(self.network(squashed)).mean()
+        share = (copies / copies.sum()).to(graph_vectors.dtype)
+        return softplus(-self.network(noise)).mean() + share @ softplus(self.network(squashed))[:, 0]
 
 
 class _Reverse(torch.autograd.Function):

@@ -17,14 +17,14 @@ from infograph.nn.sparse import SparseMatrix
 
 @dataclass(frozen=True)
 class BatchRound:
-    """One round of a batch: C colours, C' in the round before, B graphs.
+    """One round of a batch: C colours, C' in the round before, G distinct graphs.
 
     Attributes:
         own: (C, C') picks each colour's own colour one round before.
         heard: (C, M) how often a colour hears each message. Without edge features messages are the colours
             of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums.
-        counts: (C,) nodes per colour.
-        members: (B, C) nodes of each colour in each graph.
+        counts: (C,) nodes per colour, copies of graphs included.
+        members: (G, C) nodes of each colour in each distinct graph.
         message_colour, message_code: (M,) with edge features, what each message is made of: a colour of the
             round before and an edge code.
     """
@@ -39,31 +39,37 @@ class BatchRound:
 
 @dataclass(frozen=True)
 class ColourBatch:
-    """B graphs with N nodes.
+    """Some graphs as their distinct ones: graphs that no encoder tells apart are computed once.
+
+    B graphs were asked for, G of them are distinct; they have N nodes.
 
     Attributes:
         x: (C_0, F) inputs of the distinct nodes.
         edge_table: (L, F_e) inputs of the distinct edges.
         rounds: one per layer.
-        sizes: (B,) nodes per graph.
-        node_colour: (N,) last-round colour of every node, graph by graph; only where asked for.
+        sizes: (G,) nodes per distinct graph.
+        copies: (G,) how many of the graphs asked for are this one.
+        which: (B,) the distinct graph that each graph asked for is.
+        node_colour: (N,) last-round colour of every node, graph by graph as asked for; only on request.
     """
 
     x: Tensor
     edge_table: Tensor
     rounds: Sequence[BatchRound]
     sizes: Tensor
+    copies: Tensor
+    which: Tensor
     node_colour: Tensor | None = None
 
     @property
-    def n_graphs(self) -> int:
-        """B."""
-        return len(self.sizes)
+    def members(self) -> SparseMatrix:
+        """(G, C_K) nodes of each last-round colour in each distinct graph."""
+        return self.rounds[-1].members
 
     @property
-    def members(self) -> SparseMatrix:
-        """(B, C_K) nodes of each last-round colour in each graph."""
-        return self.rounds[-1].members
+    def node_graph(self) -> Tensor:
+        """(N,) the distinct graph of every node, graph by graph as asked for."""
+        return torch.repeat_interleave(self.which, self.sizes[self.which])
 
 
 class Batcher:
@@ -79,21 +85,30 @@ class Batcher:
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> ColourBatch:
         """The batch of `graphs`, positions in the colouring; with `nodes` it also says each node's colour."""
         graphs = np.asarray(graphs)
-        chosen, _ = self._members(0, graphs)
+        kinds = self.colouring.graph_kinds[graphs]
+        _, first, which, copies = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
+        distinct = graphs[first]
+        weights = torch.from_numpy(copies.astype(np.float32)).to(self.device)
+        chosen, _ = self._members(0, distinct)
         x = torch.from_numpy(self.colouring.node_table[chosen]).to(self.device)
         rounds = []
         for k in range(1, len(self.colouring.rounds) + 1):
             n_before = len(chosen)
-            chosen, members = self._members(k, graphs)
-            rounds.append(self._round(k, chosen, members, n_before))
-        rows, node_ptr = ranges(self.colouring.node_ptr, graphs)
+            chosen, members = self._members(k, distinct)
+            rounds.append(self._round(k, chosen, members, n_before, weights))
         return ColourBatch(
             x,
             self._edge_table,
             rounds,
-            torch.from_numpy(np.diff(node_ptr)).to(self.device),
-            torch.from_numpy(self._place[-1][self.colouring.node_colours[-1][rows]]) if nodes else None,
+            torch.from_numpy(np.diff(self.colouring.node_ptr)[distinct]).to(self.device),
+            weights,
+            torch.from_numpy(which).to(self.device),
+            self._node_colour(graphs) if nodes else None,
         )
+
+    def _node_colour(self, graphs: IntArray) -> Tensor:
+        rows, _ = ranges(self.colouring.node_ptr, graphs)
+        return torch.from_numpy(self._place[-1][self.colouring.node_colours[-1][rows]]).to(self.device)
 
     def _members(self, k: int, graphs: IntArray) -> tuple[IntArray, SparseMatrix]:
         """The distinct colours of round k in the batch, and how many nodes of each every graph has."""
@@ -107,7 +122,9 @@ class Batcher:
             self.device
         )
 
-    def _round(self, k: int, chosen: IntArray, members: SparseMatrix, n_before: int) -> BatchRound:
+    def _round(
+        self, k: int, chosen: IntArray, members: SparseMatrix, n_before: int, copies: Tensor
+    ) -> BatchRound:
         made, before = self.colouring.rounds[k - 1], self._place[k - 1]
         n_labels, to = len(self.colouring.edge_table), self.device
         rows, ptr = ranges(made.incoming.indptr, chosen)
@@ -115,7 +132,7 @@ class Batcher:
         parent = before[made.parent[chosen]]
         single = np.arange(len(chosen) + 1)
         own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before).to(to)
-        counts = members.columns.times(torch.ones(members.shape[0], 1, device=to))[:, 0]
+        counts = members.columns.times(copies[:, None])[:, 0]
         if not self.colouring.edge_table.shape[1]:
             heard = _with_own(ptr, before[message], value, parent, n_before).to(to)
             return BatchRound(own, heard, counts, members)

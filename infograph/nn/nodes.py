@@ -50,6 +50,8 @@ class NodeBatcher:
             edge_table=torch.zeros(1, 0),
             rounds=[round_] * self.layers,
             sizes=torch.from_numpy(np.asarray(chosen.sizes)).to(self.device),
+            copies=torch.ones(len(chosen), device=self.device),
+            which=torch.arange(len(chosen), device=self.device),
             node_colour=torch.arange(n, device=self.device) if nodes else None,
             edge_index=torch.from_numpy(chosen.edge_index.astype(np.int64)).to(self.device),
             graph=torch.from_numpy(chosen.node_graph).to(self.device),

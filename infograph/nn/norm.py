@@ -56,7 +56,7 @@ class WeightedBatchNorm(nn.Module):
 
 
 class _Normalise(torch.autograd.Function):
-    """Rows normalised by their weighted mean and variance; the textbook gradient, in half the passes autograd takes."""
+    """Rows normalised by weighted mean and variance; the textbook gradient, in half of autograd's passes."""
 
     @staticmethod
     def forward(

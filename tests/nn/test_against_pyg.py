@@ -67,7 +67,7 @@ def assert_equal_everywhere(graphs: GraphSet, readout: str = "sum", weighting: s
     theirs.eval()
     states = theirs.encode(x, edge_index, edge_attr)
     torch.testing.assert_close(ours.node_vectors(batch), states)
-    torch.testing.assert_close(ours.encode(batch)[1], theirs.pool(states, graph))
+    torch.testing.assert_close(ours.encode(batch)[1][batch.which], theirs.pool(states, graph))
     scores = theirs.local(states) @ theirs.whole(theirs.pool(states, graph)).T
     own = scores[torch.arange(len(graph)), graph]
     torch.testing.assert_close(ours.score_nodes(batch), own)
@@ -94,6 +94,18 @@ def test_corner_cases_without_features(corner_cases):
 def test_mutag(edge):
     graphs = load_dataset("MUTAG")[:40]
     assert_equal_everywhere(dataclasses.replace(graphs, schema=graphs.schema.select("edge", edge)))
+
+
+@pytest.mark.parametrize("readout", ["sum", "mean", "max"])
+def test_graphs_that_are_there_twice(corner_cases, readout):
+    assert_equal_everywhere(corner_cases[[0, 3, 3, 5, 6, 3, 0, 9]], readout)
+
+
+def test_equal_graphs_are_computed_once(corner_cases):
+    batch = Batcher(refine(corner_cases, 2)).batch(np.array([3, 5, 3, 3]))
+    assert len(batch.sizes) == 2
+    assert batch.copies[batch.which].tolist() == [3, 1, 3, 3]
+    assert batch.sizes[batch.which].tolist() == corner_cases.sizes[[3, 5, 3, 3]].tolist()
 
 
 def test_learned_eps_counts_the_own_state_once_more(corner_cases):
@@ -137,6 +149,7 @@ def test_a_batch_holds_only_its_own_colours():
     chosen = np.array([5, 100, 7])
     batch = batcher.batch(chosen, nodes=True)
     nodes = np.concatenate([np.arange(graphs.node_ptr[g], graphs.node_ptr[g + 1]) for g in chosen])
+    assert batch.copies.tolist() == [1, 1, 1]
     for k, round_ in enumerate(batch.rounds, start=1):
         distinct = np.unique(colouring.node_colours[k][nodes])
         assert round_.members.shape == (3, len(distinct))

@@ -47,7 +47,7 @@ def finished(make_graphs: Make, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 
 def test_every_file_is_there_and_opens(finished: tuple[Study, Path], two_classes: GraphSet) -> None:
-    found, out = finished
+    _, out = finished
     names = ["embeddings.parquet", "map.png", "model", "report.html", "results.json"]
     assert sorted(path.name for path in out.iterdir()) == names
     vectors = read_embeddings(out / "embeddings.parquet")
