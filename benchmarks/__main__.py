@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks import memory, training
+from benchmarks import memory, readme, training
 
 if __name__ == "__main__":
     training.main()
     memory.main()
+    readme.main()
