@@ -98,7 +98,7 @@ class _Contrast(torch.autograd.Function):
         loss, accuracy, normaliser = (hidden.new_zeros(()) for _ in range(3))
         if bound.needs_normaliser:
             normaliser = _log_normaliser(scorer, weights, chunk_rows)
-        gradient = scorer.zero_gradient() if any(ctx.needs_input_grad) else None
+        gradient = scorer.empty_gradient() if any(ctx.needs_input_grad) else None
         for rows in chunks(len(hidden), chunk_rows):
             scores, activations = scorer.score(rows)
             pairs = Pairs(scores, *weights.dense(rows), weights.copies)

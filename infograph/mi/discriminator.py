@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,12 +59,9 @@ class Discriminator(nn.Module):
         The shortcut is folded into the score, `h . (Ws' r)`.
         """
         projected = self.project(graph_vectors, batch.copies)  # (G, dim)
-        widths = [state.shape[1] for state in states]
         first, shortcut = self.local.first, self.local.shortcut
-        hidden = _lift(states, first.weight.split(widths, 1), first.bias, batch)  # (C_K, dim)
-        direct = _lift(
-            states, (projected @ shortcut.weight).split(widths, 1), projected @ shortcut.bias, batch
-        )  # (C_K, G)
+        hidden = _lift(batch, first.weight, first.bias, states)  # (C_K, dim)
+        direct = _lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, states)  # (C_K, G)
         second, third = self.local.second, self.local.third
         tail = Tail(second.weight, second.bias, third.weight, third.bias)
         return Scorer(hidden, direct, projected, tail)
@@ -76,12 +73,40 @@ class Discriminator(nn.Module):
         return self.whole(self.norm(graph_vectors, copies)) / math.sqrt(self.dim)  # type: ignore[no-any-return]
 
 
-def _lift(states: Sequence[Tensor], blocks: Sequence[Tensor], bias: Tensor, batch: ColourBatch) -> Tensor:
-    """`concatenated states @ weight.T + bias` on the finest colours, from blocks of the weight per layer."""
-    lifted = torch.addmm(bias, states[0], blocks[0].T)
-    for state, block, round_ in zip(states[1:], blocks[1:], batch.rounds[1:], strict=True):
-        lifted = torch.addmm(round_.own @ lifted, state, block.T)
+def _lift(batch: ColourBatch, weight: Tensor, bias: Tensor, states: Sequence[Tensor]) -> Tensor:
+    lifted: Tensor = _Lift.apply(batch, weight, bias, *states)  # type: ignore[no-untyped-call]
     return lifted
+
+
+class _Lift(torch.autograd.Function):
+    """`concatenated states @ weight.T + bias` on the finest colours, one block of the weight per layer.
+
+    With `L_k` the sum of the first k layers' parts: `L_k = U_k L_{k-1} + h_k W_k'`.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, batch: ColourBatch, weight: Tensor, bias: Tensor, *states: Tensor) -> Tensor:
+        blocks = weight.split([state.shape[1] for state in states], 1)
+        lifted = torch.addmm(bias, states[0], blocks[0].T)
+        for state, block, round_ in zip(states[1:], blocks[1:], batch.rounds[1:], strict=True):
+            lifted = round_.own.rows.times(lifted).addmm_(state, block.T)
+        ctx.save_for_backward(weight, *states)
+        ctx.rounds = batch.rounds
+        return lifted
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        weight, *states = ctx.saved_tensors
+        blocks = weight.split([state.shape[1] for state in states], 1)
+        weight_gradient = torch.empty_like(weight)
+        block_gradients = weight_gradient.split([state.shape[1] for state in states], 1)
+        state_gradients: list[Tensor] = []
+        for k in reversed(range(len(states))):
+            block_gradients[k].copy_(gradient.T @ states[k])
+            state_gradients.append(gradient @ blocks[k])
+            if k:
+                gradient = ctx.rounds[k].own.columns.times(gradient)
+        return None, weight_gradient, gradient.sum(0), *reversed(state_gradients)
 
 
 class Tail(NamedTuple):
@@ -117,26 +142,27 @@ class Scorer:
         third = torch.addmm(b3, second, w3.T).clamp_(min=0)
         return torch.addmm(self.direct[rows], third, self.projected.T), (first, second, third)
 
-    def zero_gradient(self) -> Scorer:
+    def empty_gradient(self) -> Scorer:
         """Room for the gradient of everything here."""
-        zeros = [torch.zeros_like(tensor) for tensor in (self.projected, *self.tail)]
-        return Scorer(
-            torch.empty_like(self.hidden), torch.empty_like(self.direct), zeros[0], Tail(*zeros[1:])
-        )
+        tensors = (self.hidden, self.direct, self.projected, *self.tail)
+        hidden, direct, projected, *tail = (torch.empty_like(tensor) for tensor in tensors)
+        return Scorer(hidden, direct, projected, Tail(*tail))
 
     def add_gradient(
         self, gradient: Scorer, rows: slice, activations: tuple[Tensor, Tensor, Tensor], slope: Tensor
     ) -> None:
-        """Back-propagate the slope of a loss in the scores of some rows. (C, G)."""
+        """Back-propagate the slope of a loss in the scores of some rows (C, G); the first rows start anew."""
         first, second, third = activations
+        keep = 1.0 if rows.start else 0.0  # beta = 0 overwrites
+        tail, ones = gradient.tail, slope.new_ones(len(slope))
         gradient.direct[rows] = slope
-        gradient.projected.addmm_(slope.T, third)
+        gradient.projected.addmm_(slope.T, third, beta=keep)
         delta = _where_positive(slope @ self.projected, third)
-        gradient.tail.third_weight.addmm_(delta.T, second)
-        gradient.tail.third_bias.add_(delta.sum(0))
+        tail.third_weight.addmm_(delta.T, second, beta=keep)
+        tail.third_bias.addmv_(delta.T, ones, beta=keep)
         delta = _where_positive(delta @ self.tail.third_weight, second)
-        gradient.tail.second_weight.addmm_(delta.T, first)
-        gradient.tail.second_bias.add_(delta.sum(0))
+        tail.second_weight.addmm_(delta.T, first, beta=keep)
+        tail.second_bias.addmv_(delta.T, ones, beta=keep)
         gradient.hidden[rows] = _where_positive(delta @ self.tail.second_weight, first)
 
 
