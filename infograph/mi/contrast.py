@@ -61,7 +61,7 @@ def contrast(scorer: Scorer, weights: PairWeights, bound: Bound, chunk_rows: int
     """Loss, information and pair accuracy over all pairs, `chunk_rows` rows of the score matrix at a time."""
     tensors = (scorer.hidden, scorer.direct, scorer.projected, *scorer.tail)
     loss, accuracy = _Contrast.apply(weights, bound, chunk_rows, *tensors)  # type: ignore[no-untyped-call]
-    return Contrast(loss, bound.estimate(loss.detach()), accuracy)
+    return Contrast(loss, bound.estimate(loss.detach()), accuracy + 0.5)
 
 
 def chunk_rows_for(budget_mb: float, dim: int, n_graphs: int, itemsize: int) -> int:
@@ -130,5 +130,9 @@ def _log_normaliser(scorer: Scorer, weights: PairWeights, chunk_rows: int) -> Te
 
 
 def _pair_accuracy(pairs: Pairs) -> Tensor:
-    """The share of pairs told apart by the sign of T, positives and negatives counting half each."""
-    return (((pairs.positive - pairs.negative) * (pairs.scores > 0)).sum() + pairs.negative.sum()) / 2
+    """The rows' part of the share of pairs told apart by the sign of T, positives and negatives half each.
+
+    A positive is right if T > 0, a negative if not; all negatives together weigh 1, which `contrast` adds.
+    """
+    accepted = (pairs.scores > 0).to(pairs.scores.dtype)
+    return torch.dot((pairs.positive - pairs.negative).flatten(), accepted.flatten()) / 2

@@ -41,17 +41,15 @@ class GINLayer(nn.Module):
         """States of the round before (C', D') -> states of this round (C, D)."""
         if self.edge is None:
             states = states @ self.first.weight.T  # (C', D)
-            mixed = self._extra(states, round_) + round_.heard @ states + self.first.bias
+            mixed = round_.heard @ states + self.first.bias
+            mixed = mixed if self.eps is None else mixed + self.eps * (round_.own @ states)
         else:
             heard = states[round_.message_colour] + self.edge(edge_table)[round_.message_code]
-            own = self._extra(states, round_) + round_.own @ states
+            own = round_.own @ states
+            own = own if self.eps is None else (1 + self.eps) * own
             mixed = self.first(own + round_.heard @ torch.relu_(heard))
         states = torch.relu_(self.second(torch.relu_(mixed)))  # (C, D)
         return states if self.norm is None else self.norm(states, round_.counts)
-
-    def _extra(self, states: Tensor, round_: BatchRound) -> Tensor | float:
-        """eps times the own state, or nothing."""
-        return 0.0 if self.eps is None else self.eps * (round_.own @ states)
 
 
 class GIN(nn.Module):
