@@ -89,7 +89,7 @@ class _Lift(torch.autograd.Function):
         blocks = weight.split([state.shape[1] for state in states], 1)
         lifted = torch.addmm(bias, states[0], blocks[0].T)
         for state, block, round_ in zip(states[1:], blocks[1:], batch.rounds[1:], strict=True):
-            lifted = round_.own.rows.times(lifted).addmm_(state, block.T)
+            lifted = round_.own.times(lifted).addmm_(state, block.T)
         ctx.save_for_backward(weight, *states)
         ctx.rounds = batch.rounds
         return lifted
@@ -105,7 +105,7 @@ class _Lift(torch.autograd.Function):
             block_gradients[k].copy_(gradient.T @ states[k])
             state_gradients.append(gradient @ blocks[k])
             if k:
-                gradient = ctx.rounds[k].own.columns.times(gradient)
+                gradient = ctx.rounds[k].own.transposed_times(gradient)
         return None, weight_gradient, gradient.sum(0), *reversed(state_gradients)
 
 

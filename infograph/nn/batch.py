@@ -12,7 +12,7 @@ from torch import Tensor
 
 from infograph.data.colours import Colouring
 from infograph.data.graphset import IntArray, ranges
-from infograph.nn.sparse import SparseMatrix
+from infograph.nn.sparse import Identity, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,18 @@ class BatchRound:
     """One round of a batch: C colours, C' in the round before, G distinct graphs.
 
     Attributes:
-        own: (C, C') picks each colour's own colour one round before.
+        own: (C, C') picks each colour's own colour one round before; the identity where no colour split.
         heard: (C, M) how often a colour hears each message. Without edge features messages are the colours
-            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums.
+            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums. None
+            for encoders per node.
         counts: (C,) nodes per colour, copies of graphs included.
         members: (G, C) nodes of each colour in each distinct graph.
         message_colour, message_code: (M,) with edge features, what each message is made of: a colour of the
             round before and an edge code.
     """
 
-    own: SparseMatrix
-    heard: SparseMatrix
+    own: SparseMatrix | Identity
+    heard: SparseMatrix | Identity
     counts: Tensor
     members: SparseMatrix
     message_colour: Tensor | None = None
@@ -89,13 +90,12 @@ class Batcher:
         _, first, which, copies = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
         distinct = graphs[first]
         weights = torch.from_numpy(copies.astype(np.float32)).to(self.device)
-        chosen, _ = self._members(0, distinct)
+        chosen, _, _ = self._choose(0, distinct)
         x = torch.from_numpy(self.colouring.node_table[chosen]).to(self.device)
-        rounds = []
+        rounds: list[BatchRound] = []
         for k in range(1, len(self.colouring.rounds) + 1):
-            n_before = len(chosen)
-            chosen, members = self._members(k, distinct)
-            rounds.append(self._round(k, chosen, members, n_before, weights))
+            n_before = len(rounds[-1].counts) if rounds else len(chosen)
+            rounds.append(self._round(k, distinct, n_before, weights))
         return ColourBatch(
             x,
             self._edge_table,
@@ -110,37 +110,42 @@ class Batcher:
         rows, _ = ranges(self.colouring.node_ptr, graphs)
         return torch.from_numpy(self._place[-1][self.colouring.node_colours[-1][rows]]).to(self.device)
 
-    def _members(self, k: int, graphs: IntArray) -> tuple[IntArray, SparseMatrix]:
-        """The distinct colours of round k in the batch, and how many nodes of each every graph has."""
+    def _choose(self, k: int, graphs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """The distinct colours of round k in the batch, and its graphs' rows in `graph_counts`."""
         counts, place = self.colouring.graph_counts[k], self._place[k]
         rows, ptr = ranges(counts.indptr, graphs)
         colours = counts.indices[rows]
         place[colours] = np.arange(len(colours))  # the last mention of a colour wins ...
         chosen = colours[place[colours] == np.arange(len(colours))]  # ... and stands for it
         place[chosen] = np.arange(len(chosen))
-        return chosen, SparseMatrix.from_csr(ptr, place[colours], counts.data[rows], len(chosen)).to(
-            self.device
-        )
+        return chosen, rows, ptr
 
-    def _round(
-        self, k: int, chosen: IntArray, members: SparseMatrix, n_before: int, copies: Tensor
-    ) -> BatchRound:
+    def _round(self, k: int, graphs: IntArray, n_before: int, copies: Tensor) -> BatchRound:
         made, before = self.colouring.rounds[k - 1], self._place[k - 1]
         n_labels, to = len(self.colouring.edge_table), self.device
+        chosen, member_rows, member_ptr = self._choose(k, graphs)
+        own: SparseMatrix | Identity
+        if len(chosen) == n_before:  # no colour split: number them like their parents
+            chosen = chosen[np.argsort(before[made.parent[chosen]])]
+            self._place[k][chosen] = parent = np.arange(n_before)
+            own = Identity()
+        else:
+            parent, single = before[made.parent[chosen]], np.arange(len(chosen) + 1)
+            own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before).to(to)
+        counts = self.colouring.graph_counts[k]
+        place = self._place[k][counts.indices[member_rows]]
+        members = SparseMatrix.from_csr(member_ptr, place, counts.data[member_rows], len(chosen)).to(to)
+        nodes = members.transposed_times(copies[:, None])[:, 0]
         rows, ptr = ranges(made.incoming.indptr, chosen)
         message, value = made.incoming.indices[rows].astype(np.int64), made.incoming.data[rows]
-        parent = before[made.parent[chosen]]
-        single = np.arange(len(chosen) + 1)
-        own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before).to(to)
-        counts = members.columns.times(copies[:, None])[:, 0]
         if not self.colouring.edge_table.shape[1]:
             heard = _with_own(ptr, before[message], value, parent, n_before).to(to)
-            return BatchRound(own, heard, counts, members)
+            return BatchRound(own, heard, nodes, members)
         colour, code = np.divmod(message, n_labels)
         distinct, place = np.unique(before[colour] * n_labels + code, return_inverse=True)
         heard = SparseMatrix.from_csr(ptr, place, value, len(distinct)).to(to)
         parts = (torch.from_numpy(part).to(to) for part in np.divmod(distinct, n_labels))
-        return BatchRound(own, heard, counts, members, *parts)
+        return BatchRound(own, heard, nodes, members, *parts)
 
 
 def _with_own(

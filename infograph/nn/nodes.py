@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from infograph.data.colours import refine
-from infograph.data.graphset import GraphSet, IntArray, pointer
+from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import BatchRound, ColourBatch
-from infograph.nn.sparse import SparseMatrix
+from infograph.nn.sparse import Identity, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,10 @@ class NodeBatcher:
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> NodeBatch:
         """The batch of `graphs`, positions in the GraphSet."""
         chosen = self.graphs[np.asarray(graphs)]
-        rows = np.concatenate(
-            [np.arange(self.graphs.node_ptr[g], self.graphs.node_ptr[g + 1]) for g in graphs]
-        )
+        rows, _ = ranges(self.graphs.node_ptr, np.asarray(graphs))
         n, ones = chosen.n_nodes, np.ones(chosen.n_nodes, np.float32)
-        identity = SparseMatrix.from_csr(pointer(np.ones(n, np.int64)), np.arange(n), ones, n).to(self.device)
         members = SparseMatrix.from_csr(chosen.node_ptr, np.arange(n), ones, n).to(self.device)
-        round_ = BatchRound(identity, identity, torch.ones(n, device=self.device), members)
+        round_ = BatchRound(Identity(), Identity(), torch.ones(n, device=self.device), members)
         return NodeBatch(
             x=torch.from_numpy(self._table[self._colour[rows]]).to(self.device),
             edge_table=torch.zeros(1, 0),

@@ -65,20 +65,43 @@ class SparseMatrix:
         ]
         return SparseMatrix(sides[0], sides[1], self.shape)
 
+    def times(self, dense: Tensor) -> Tensor:
+        """(rows, columns) @ (columns, D), without a gradient."""
+        return self.rows.times(dense)
+
+    def transposed_times(self, dense: Tensor) -> Tensor:
+        """(columns, rows) @ (rows, D), without a gradient."""
+        return self.columns.times(dense)
+
     def __matmul__(self, dense: Tensor) -> Tensor:
         """(rows, columns) @ (columns, D), differentiable in the dense factor."""
         return cast(Tensor, _Product.apply(dense, self))  # type: ignore[no-untyped-call]
+
+
+class Identity:
+    """The identity: what comes back is what came, not a copy."""
+
+    def times(self, dense: Tensor) -> Tensor:
+        """The same."""
+        return dense
+
+    def transposed_times(self, dense: Tensor) -> Tensor:
+        """The same."""
+        return dense
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return dense
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        return matrix.rows.times(dense)
+        return matrix.times(dense)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix.columns.times(gradient.contiguous()), None
+        return ctx.matrix.transposed_times(gradient.contiguous()), None
 
 
 def _rows(*arrays: NDArray[Any]) -> Rows:
