@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from infograph.data.export import to_pyg as to_pyg
     from infograph.data.files import read_graphs as read_graphs
     from infograph.data.graphset import GraphSet as GraphSet
-    from infograph.data.registry import load_dataset as load_dataset
     from infograph.data.schema import Column as Column
     from infograph.data.schema import Schema as Schema
+    from infograph.data.sets.registry import load_dataset as load_dataset
     from infograph.data.storage import open_graphs as open_graphs
     from infograph.data.storage import save_graphs as save_graphs
     from infograph.estimators.infograph import InfoGraph as InfoGraph
@@ -41,7 +41,7 @@ _HOME = {
     "concatenate": "infograph.data.align",
     "cross_validate": "infograph.evaluate",
     "load": "infograph.contract",
-    "load_dataset": "infograph.data.registry",
+    "load_dataset": "infograph.data.sets.registry",
     "open_graphs": "infograph.data.storage",
     "paired_test": "infograph.evaluate",
     "read_graphs": "infograph.data.files",

@@ -19,7 +19,7 @@ def datasets(
 
     Example: [bold]infograph datasets[/bold]
     """
-    from infograph.data.registry import describe_datasets
+    from infograph.data.sets.registry import describe_datasets
 
     found = describe_datasets(root=root)
     if as_json:

@@ -192,7 +192,7 @@ def names(text: str | None) -> list[str] | None:
 
 def source_name(source: str) -> str:
     """What to call the graphs: a data set as its makers spell it, a file by its name."""
-    from infograph.data.catalogue import entry_for
+    from infograph.data.sets.catalogue import entry_for
 
     path = Path(source)
     if path.exists() or len(path.parts) > 1 or path.suffix:

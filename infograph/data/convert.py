@@ -103,7 +103,7 @@ def _from_list(
             items, node=node, edge=edge, weight=weight, ids=ids, errors=errors, schema=schema
         )
     if isinstance(first, str) or _is_a(first, "rdkit.Chem", "Mol"):
-        from infograph.data.molecules import from_molecules
+        from infograph.data.chem.molecules import from_molecules
 
         return from_molecules(items, ids=ids, errors=errors, schema=schema, hydrogens=hydrogens)
     if hasattr(first, "edge_index"):

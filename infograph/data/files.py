@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from infograph.data.assemble import Errors, check_errors
+from infograph.data.formats.reading import LABEL, ReadOptions
 from infograph.data.graphset import GraphSet
 from infograph.data.networks import Choice
-from infograph.data.reading import LABEL, ReadOptions
 from infograph.data.schema import Schema
 from infograph.data.storage import MARKER, open_graphs
 from infograph.errors import FileMissing, InvalidFile, SchemaMismatch
@@ -43,7 +43,7 @@ def read_graphs(
 
     By extension, also with `.gz` behind it: `.smi` (a SMILES and an id per line), `.csv`, `.tsv` and
     `.parquet` (with a SMILES column; the other columns become graph columns), `.sdf` (properties become graph
-    columns), `.jsonl` (`infograph.data.json_lines` shows a line), `.graphml`, `.gexf`, edge lists
+    columns), `.jsonl` (`infograph.data.formats.json_lines` shows a line), `.graphml`, `.gexf`, edge lists
     (`.edgelist`, `.edges`, `.txt`, or a `.csv` without SMILES). By content: a folder written by
     `save_graphs`, a folder or zip of the TU collection, a folder of networks, one per file, with labels in
     `labels.csv`. Anything else is the name of a data set.
@@ -88,18 +88,18 @@ def read_graphs(
         return _read_file(path, options)
     if isinstance(source, Path) or path.suffix or len(path.parts) > 1:
         raise FileMissing(f"{path} does not exist; expected {KNOWN}")
-    from infograph.data.registry import load_dataset
+    from infograph.data.sets.registry import load_dataset
 
     return _select(load_dataset(source), options)
 
 
 def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
-    from infograph.data.network_files import LABELS, network_files, read_networks
+    from infograph.data.formats.network_files import LABELS, network_files, read_networks
 
     if (path / MARKER).is_file():
         return _select(open_graphs(path), options)
     if any(path.rglob("*_graph_indicator.txt")) or (path / f"{path.name}_A.txt").is_file():
-        from infograph.data.tu import read_tu
+        from infograph.data.tu.read import read_tu
 
         return _select(read_tu(path), options)
     files = network_files(path)
@@ -110,13 +110,13 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
 
 
 def _read_file(path: Path, options: ReadOptions) -> GraphSet:
-    from infograph.data import molecule_files, molecule_tables
-    from infograph.data.json_lines import read_json_lines
-    from infograph.data.network_files import EDGE_LISTS, XML, kind, read_networks
+    from infograph.data.formats import molecule_files, molecule_tables
+    from infograph.data.formats.json_lines import read_json_lines
+    from infograph.data.formats.network_files import EDGE_LISTS, XML, kind, read_networks
 
     extension = kind(path)
     if extension == ".zip":
-        from infograph.data.tu import read_tu
+        from infograph.data.tu.read import read_tu
 
         return _select(read_tu(path), options)
     if extension in SMILES_FILES:

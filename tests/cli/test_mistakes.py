@@ -205,7 +205,7 @@ def test_defects_are_no_tracebacks(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     def broken(**_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("infograph.data.registry.describe_datasets", broken)
+    monkeypatch.setattr("infograph.data.sets.registry.describe_datasets", broken)
     done = run("datasets")
     assert done.code == 1
     assert done.err.startswith("Failed: RuntimeError: a bug")

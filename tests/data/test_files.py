@@ -473,5 +473,5 @@ def test_names_of_data_sets(corner_cases: GraphSet, monkeypatch: pytest.MonkeyPa
         asked.append(name)
         return corner_cases
 
-    monkeypatch.setattr("infograph.data.registry.load_dataset", load)
+    monkeypatch.setattr("infograph.data.sets.registry.load_dataset", load)
     assert len(as_graphset("MUTAG")) == 10 and asked == ["MUTAG"]

@@ -12,11 +12,11 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from infograph.data import bonds
+from infograph.data.chem import bonds
+from infograph.data.chem.molecules import from_molecules
 from infograph.data.convert import as_graphset
 from infograph.data.export import to_networkx
 from infograph.data.graphset import GraphSet
-from infograph.data.molecules import from_molecules
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
 
 SMILES = [

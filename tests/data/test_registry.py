@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infograph.data import cache, catalogue, places, registry
-from infograph.data.catalogue import CATALOGUE, Counts, Wheel, entry_for
 from infograph.data.graphset import GraphSet
-from infograph.data.registry import describe_datasets, load_dataset
+from infograph.data.sets import cache, catalogue, places, registry
+from infograph.data.sets.catalogue import CATALOGUE, Counts, Wheel, entry_for
+from infograph.data.sets.registry import describe_datasets, load_dataset
 from infograph.errors import FileMissing, InvalidFile, SchemaMismatch, UnknownDataset
 
 REAL = os.environ.get("INFOGRAPH_DATA", "")
@@ -119,7 +119,7 @@ def test_ptc_classes_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_grakel
 def test_mutag_from_the_wheel_without_importing_it() -> None:
     script = (
-        "import sys; from infograph.data.registry import load_dataset; "
+        "import sys; from infograph.data.sets.registry import load_dataset; "
         "assert len(load_dataset('mutag', download=False)) == 188; "
         "assert not {'grakel', 'torch'} & set(sys.modules)"
     )
@@ -251,7 +251,7 @@ def test_unwritable_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_many_processes_at_once(tmp_path: Path, own_cache: Path) -> None:
     write_set(tmp_path, "Mine")
     script = (
-        "import sys; from infograph.data.registry import load_dataset; "
+        "import sys; from infograph.data.sets.registry import load_dataset; "
         "print(load_dataset('Mine', root=sys.argv[1]).graph['y'].tolist())"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from infograph.data.catalogue import CATALOGUE
+from infograph.data.sets.catalogue import CATALOGUE
 from infograph.reproduce.paper import paper_score, paper_table1, paper_table2
 
 

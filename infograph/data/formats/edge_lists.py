@@ -10,8 +10,8 @@ from typing import Any
 
 import networkx as nx
 
-from infograph.data.cells import delimiter
-from infograph.data.reading import read_text
+from infograph.data.formats.cells import delimiter
+from infograph.data.formats.reading import read_text
 from infograph.errors import InvalidFile
 
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from infograph.data.cache import cache_folder, downloads_folder, orphans
-from infograph.data.catalogue import Entry
+from infograph.data.sets.cache import cache_folder, downloads_folder, orphans
+from infograph.data.sets.catalogue import Entry
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infograph.data.graphset import GraphSet
-from infograph.data.tu import read_tu
-from infograph.data.tu_files import find_tu
+from infograph.data.tu.files import find_tu
+from infograph.data.tu.read import read_tu
 from infograph.errors import InvalidFile, UnknownDataset
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"

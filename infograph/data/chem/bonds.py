@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.atoms import BOND, STEREO
+from infograph.data.chem.atoms import BOND, STEREO
 from infograph.data.graphset import IntArray, pointer
 
 LARGE = 500  # atoms; beyond it a matrix is mostly zeros, and its bonds are visited instead

@@ -17,9 +17,9 @@ from typing import Any
 
 import networkx as nx
 
+from infograph.data.formats.reading import LABEL, ReadOptions, in_file, read_text, with_columns
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.networks import Choice, from_networkx
-from infograph.data.reading import LABEL, ReadOptions, in_file, read_text, with_columns
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 RESERVED = ("nodes", "edges", "directed")

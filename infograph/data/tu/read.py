@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray, pointer
 from infograph.data.schema import Schema
-from infograph.data.tables import FRESH_COPY, line_number, read_table
-from infograph.data.tu_columns import read_level
-from infograph.data.tu_files import TuFiles, tu_files
+from infograph.data.tu.columns import read_level
+from infograph.data.tu.files import TuFiles, tu_files
+from infograph.data.tu.numbers import FRESH_COPY, line_number, read_table
 from infograph.errors import InvalidFile
 
 

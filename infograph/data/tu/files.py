@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from infograph.data.tables import FRESH_COPY
+from infograph.data.tu.numbers import FRESH_COPY
 from infograph.errors import FileMissing, InvalidFile
 
 ARCS = "_A.txt"

@@ -9,11 +9,11 @@ from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 
-from infograph.data.cells import read_cells
-from infograph.data.edge_lists import read_edge_list
+from infograph.data.formats.cells import read_cells
+from infograph.data.formats.edge_lists import read_edge_list
+from infograph.data.formats.reading import ReadOptions, with_columns
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.networks import from_networkx
-from infograph.data.reading import ReadOptions, with_columns
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 XML = (".graphml", ".gexf")

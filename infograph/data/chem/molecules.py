@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.assemble import Errors, check_errors, nothing_left
-from infograph.data.atoms import (
+from infograph.data.chem.atoms import (
     AROMATIC,
     BOND,
     CHARGE,
@@ -25,10 +25,10 @@ from infograph.data.atoms import (
     SMILES,
     STEREO,
 )
-from infograph.data.bonds import Bonds
+from infograph.data.chem.bonds import Bonds
+from infograph.data.chem.sanitise import sanitise
 from infograph.data.columns import id_array
 from infograph.data.graphset import GraphSet, Rejected, pointer
-from infograph.data.sanitise import sanitise
 from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra
 

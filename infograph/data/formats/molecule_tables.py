@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from infograph.data.cells import Cells, header, read_cells, read_parquet
-from infograph.data.edge_lists import looks_like_edges
+from infograph.data.chem.molecules import from_molecules
+from infograph.data.formats.cells import Cells, header, read_cells, read_parquet
+from infograph.data.formats.edge_lists import looks_like_edges
+from infograph.data.formats.reading import ReadOptions, in_file, with_columns
 from infograph.data.graphset import GraphSet
-from infograph.data.molecules import from_molecules
-from infograph.data.reading import ReadOptions, in_file, with_columns
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "canonicalsmiles", "isomericsmiles", "smi")

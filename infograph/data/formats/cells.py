@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from infograph.data.assemble import Errors
+from infograph.data.formats.reading import read_text
 from infograph.data.graphset import Rejected
-from infograph.data.reading import read_text
 from infograph.errors import InvalidFile
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from infograph.data.formats.molecule_tables import SMILES_NAMES, chosen_column, parse_ids, rows_to_graphs
+from infograph.data.formats.reading import ReadOptions, read_text
 from infograph.data.graphset import GraphSet, Rejected
-from infograph.data.molecule_tables import SMILES_NAMES, chosen_column, parse_ids, rows_to_graphs
-from infograph.data.reading import ReadOptions, read_text
 from infograph.errors import InvalidFile, MissingExtra
 
 

@@ -10,10 +10,10 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from infograph.data.catalogue import Entry
 from infograph.data.graphset import GraphSet
+from infograph.data.sets.catalogue import Entry
 from infograph.data.storage import open_graphs, save_graphs
-from infograph.data.tu_files import DEPTH
+from infograph.data.tu.files import DEPTH
 from infograph.errors import InfoGraphError
 
 

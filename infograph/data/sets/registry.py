@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from infograph.data.cache import downloads_folder, open_parsed, parsed_folder, store_parsed, writable
-from infograph.data.catalogue import CATALOGUE, Counts, Entry, entry_for, is_known, unknown
-from infograph.data.download import DownloadFailed, Progress, fetch_zip
 from infograph.data.graphset import GraphSet
-from infograph.data.places import Source, folders, searched, sources
-from infograph.data.tu_files import list_tu
+from infograph.data.sets.cache import downloads_folder, open_parsed, parsed_folder, store_parsed, writable
+from infograph.data.sets.catalogue import CATALOGUE, Counts, Entry, entry_for, is_known, unknown
+from infograph.data.sets.download import DownloadFailed, Progress, fetch_zip
+from infograph.data.sets.places import Source, folders, searched, sources
+from infograph.data.tu.files import list_tu
 from infograph.errors import FileMissing, UnknownDataset
 
 

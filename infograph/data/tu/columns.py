@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.schema import Column, Level
-from infograph.data.tables import line_number, read_table
-from infograph.data.tu_files import TuFiles
+from infograph.data.tu.files import TuFiles
+from infograph.data.tu.numbers import line_number, read_table
 from infograph.errors import InvalidFile
 
 Values = dict[str, NDArray[Any]]

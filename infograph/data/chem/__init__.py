@@ -1,0 +1,1 @@
+"""Molecules to graphs, by RDKit."""

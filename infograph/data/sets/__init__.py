@@ -1,0 +1,1 @@
+"""Named data sets: which there are, where each is found, the cache of parsed ones."""

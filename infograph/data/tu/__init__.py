@@ -1,0 +1,1 @@
+"""The TU text format of graph benchmarks."""
