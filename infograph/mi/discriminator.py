@@ -102,7 +102,7 @@ class _Lift(torch.autograd.Function):
         block_gradients = weight_gradient.split([state.shape[1] for state in states], 1)
         state_gradients: list[Tensor] = []
         for k in reversed(range(len(states))):
-            block_gradients[k].copy_(gradient.T @ states[k])
+            torch.mm(gradient.T, states[k], out=block_gradients[k])
             state_gradients.append(gradient @ blocks[k])
             if k:
                 gradient = ctx.rounds[k].own.transposed_times(gradient)
@@ -157,15 +157,16 @@ class Scorer:
         tail, ones = gradient.tail, slope.new_ones(len(slope))
         gradient.direct[rows] = slope
         gradient.projected.addmm_(slope.T, third, beta=keep)
-        delta = _where_positive(slope @ self.projected, third)
+        delta = _mask(slope @ self.projected, third)
         tail.third_weight.addmm_(delta.T, second, beta=keep)
         tail.third_bias.addmv_(delta.T, ones, beta=keep)
-        delta = _where_positive(delta @ self.tail.third_weight, second)
+        delta = _mask(delta @ self.tail.third_weight, second)
         tail.second_weight.addmm_(delta.T, first, beta=keep)
         tail.second_bias.addmv_(delta.T, ones, beta=keep)
-        gradient.hidden[rows] = _where_positive(delta @ self.tail.second_weight, first)
+        _mask(torch.mm(delta, self.tail.second_weight, out=gradient.hidden[rows]), first)
 
 
-def _where_positive(gradient: Tensor, activation: Tensor) -> Tensor:
-    """The gradient of a ReLU."""
-    return torch.ops.aten.threshold_backward(gradient, activation, 0)  # type: ignore[no-any-return]
+def _mask(gradient: Tensor, activation: Tensor) -> Tensor:
+    """The gradient of a ReLU, in place: zero where the activation is."""
+    backward = torch.ops.aten.threshold_backward.grad_input
+    return backward(gradient, activation, 0, grad_input=gradient)  # type: ignore[no-any-return]
