@@ -9,7 +9,6 @@ A saved model is a folder: `config.json` (class, settings, version, checksum), `
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,7 +22,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 import infograph
 from infograph.data.schema import Schema
-from infograph.data.storage import check_folder, read_json, replaced_folder
+from infograph.data.storage import check_folder, json_ready, read_json, replaced_folder
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, NotFitted
 
 FORMAT = "infograph-model-1"
@@ -46,6 +45,10 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set_state(self, state: State) -> None:
         raise NotImplementedError
+
+    def _fitted_settings(self) -> dict[str, Any]:
+        """Settings as they were in `fit`, where changing them afterwards would not fit what was learned."""
+        return {}
 
     def _card(self) -> str:
         return ""
@@ -73,8 +76,8 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_model_folder(folder)
         weights = save_tensors({name: np.ascontiguousarray(value) for name, value in self._state().items()})
         settings = {
-            name: "custom" if name in self._unsaved and not _plain(value) else value
-            for name, value in self.get_params(deep=False).items()
+            name: "custom" if name in self._unsaved and not _plain(value) else json_ready(value)
+            for name, value in {**self.get_params(deep=False), **self._fitted_settings()}.items()
         }
         config = {
             "format": FORMAT,
@@ -88,7 +91,7 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             (work / "config.json").write_text(json.dumps(config, indent=1) + "\n")
             (work / "schema.json").write_text(json.dumps(self.schema_.to_dict(), indent=1) + "\n")
             (work / "history.json").write_text(json.dumps(getattr(self, "history_", []), indent=1) + "\n")
-            (work / "README.md").write_text(self._card())
+            (work / "README.md").write_text(self._card(), encoding="utf-8", errors="replace")
         return Path(folder)
 
     @classmethod
@@ -108,27 +111,28 @@ class GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidFile(
                 f"{folder} holds a {config['class']}, not a {cls.__name__}; use infograph.load(folder)"
             )
-        known = inspect.signature(cls.__init__).parameters
+        known = cls._get_param_names()
         strange = [name for name in config["params"] if name not in known]
         if strange:
             raise InvalidFile(
                 f"{folder}: unknown setting {strange[0]!r}; it was saved by version {config['version']}"
             )
         model = cls(**{**config["params"], **unsaved})
-        model.schema_ = Schema.from_dict(read_json(folder / "schema.json"))
-        model._set_state(_read_weights(folder / "model.safetensors", config["sha256"]))
-        history = folder / "history.json"
-        model.history_ = json.loads(history.read_text()) if history.is_file() else []
+        model.schema_ = _read_schema(folder / "schema.json")
+        try:
+            model._set_state(_read_weights(folder / "model.safetensors", config["sha256"]))
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{folder}: {error}") from error
+        model.history_ = _read_history(folder / "history.json")
         return model
 
 
 def load(folder: str | Path, **unsaved: Any) -> GraphTransformer:
     """Read any saved model of this package, whatever its class."""
     name = _read_config(Path(folder))["class"]
-    try:
-        cls = getattr(infograph, name)
-    except AttributeError as error:
-        raise InvalidFile(f"{folder} holds a {name!r}, which this version does not know") from error
+    cls = getattr(infograph, name, None) if isinstance(name, str) else None
+    if not (isinstance(cls, type) and issubclass(cls, GraphTransformer)):
+        raise InvalidFile(f"{folder} holds a {name!r}, which this version does not know")
     model: GraphTransformer = cls.load(folder, **unsaved)
     return model
 
@@ -144,6 +148,8 @@ def check_model_folder(folder: str | Path) -> None:
     folder = Path(folder)
     if folder.is_file():
         raise InvalidParameter(f"{folder} is a file; a model is saved to a folder")
+    if folder.resolve() == Path.cwd():
+        raise InvalidParameter("the working directory cannot be replaced by a model; name a folder in it")
     if folder.is_dir() and any(folder.iterdir()) and not _is_model(folder):
         raise InvalidParameter(f"{folder} holds other files; save the model to a folder of its own")
     check_folder(folder.absolute().parent)
@@ -162,7 +168,29 @@ def _read_config(folder: Path) -> dict[str, Any]:
     config = read_json(folder / "config.json")
     if config.get("format") != FORMAT or not {"class", "params", "sha256", "version"} <= set(config):
         raise InvalidFile(f"{folder / 'config.json'} is not a saved model of this package")
+    if not isinstance(config["params"], dict):
+        raise InvalidFile(f"{folder / 'config.json'} is damaged: 'params' holds no settings")
     return config
+
+
+def _read_schema(path: Path) -> Schema:
+    content = read_json(path)
+    try:
+        return Schema.from_dict(content)
+    except InvalidFile as error:
+        raise InvalidFile(f"{path} is damaged, {error}; save the model again") from error
+
+
+def _read_history(path: Path) -> list[dict[str, float]]:
+    if not path.is_file():
+        return []
+    try:
+        history = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidFile(f"{path} is damaged, it holds no JSON: {error}; save the model again") from error
+    if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
+        raise InvalidFile(f"{path} is damaged: expected a list of epochs; save the model again")
+    return history
 
 
 def _read_weights(path: Path, expected: str) -> State:

@@ -42,6 +42,14 @@ class InvalidParameter(InfoGraphError, ValueError):
     """A setting outside its range, or two settings that exclude each other."""
 
 
+class NothingLeft(InvalidParameter):
+    """Not one of `n_graphs` inputs could be used."""
+
+    def __init__(self, problem: str, n_graphs: int = 0) -> None:
+        self.n_graphs = n_graphs
+        super().__init__(problem)
+
+
 class NotFitted(InfoGraphError, ValueError, AttributeError):
     """An estimator that is asked for results before `fit`."""
 
@@ -54,7 +62,11 @@ class MissingExtra(InfoGraphError, ImportError):
     """An optional package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
         super().__init__(f"this needs {package}, which is not installed: pip install 'infograph[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return type(self), (self.package, self.extra)
 
 
 class UnknownCategoryWarning(UserWarning):

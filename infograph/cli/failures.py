@@ -42,7 +42,7 @@ def _sentence(error: BaseException) -> tuple[str, int]:
         return "", DEFECT
     if isinstance(error, USAGE_ERROR):
         message: str = error.format_message()  # type: ignore[attr-defined]
-        return f"Error: {message} --help shows what is possible.", MISTAKE
+        return f"Error: {message.rstrip('.')}. --help shows what is possible.", MISTAKE
     if isinstance(error, InfoGraphError):
         return f"Error: {error}", MISTAKE
     if isinstance(error, OSError):

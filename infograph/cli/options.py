@@ -110,10 +110,9 @@ class ReadingOptions:
             SchemaMismatch: there is no such label.
         """
         from infograph.data.files import read_graphs
-        from infograph.errors import SchemaMismatch
 
         columns = columns or ColumnOptions()
-        graphs = read_graphs(
+        return read_graphs(
             source,
             errors=errors,
             schema=schema,
@@ -127,10 +126,6 @@ class ReadingOptions:
             hydrogens=self.hydrogens,
             stereo=self.stereo,
         )
-        if self.label is not None and graphs.schema.column("graph", "y") is None:
-            have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
-            raise SchemaMismatch(f"no graph column {self.label!r} in {source}; the graphs have: {have}")
-        return graphs
 
 
 @dataclass(frozen=True)

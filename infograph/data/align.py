@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,13 +48,19 @@ def align(graphs: GraphSet, schema: Schema) -> GraphSet:
     return replace(graphs, node=columns["node"], edge=columns["edge"], schema=merged)
 
 
-def concatenate(sets: Sequence[GraphSet]) -> GraphSet:
+def concatenate(sets: Iterable[GraphSet]) -> GraphSet:
     """One set out of several: columns are matched by name, categories are joined.
 
     Raises:
         SchemaMismatch: the sets have different columns, or were read with different options.
         InvalidParameter: there is nothing to join.
     """
+    sets = list(sets)
+    strange = [type(item).__name__ for item in sets if not isinstance(item, GraphSet)]
+    if strange:
+        raise InvalidParameter(
+            f"only GraphSets can be joined, a {strange[0]} came; as_graphset makes one of it"
+        )
     if not sets:
         raise InvalidParameter("nothing to concatenate: an empty list of GraphSets")
     if len(sets) == 1:

@@ -35,8 +35,7 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     if isinstance(pair[0], list) and edges.ndim == 2 and edges.shape[1] == 2:
         edges = edges.T
     edges = edges.reshape(2, 0) if edges.size == 0 else edges
-    if edges.dtype.kind not in "iu" and edges.size:
-        raise TypeError(f"edge_index of {edges.dtype}, expected integers")
+    _check_integers(edges)
     if features.ndim == 0 and features.dtype.kind not in "iu":
         raise TypeError(
             f"node_features of {type(pair[1]).__name__}, expected an array or the number of nodes"
@@ -65,6 +64,7 @@ def _from_data(data: Any) -> Record:
     if not hasattr(data, "edge_index"):
         raise TypeError(f"expected a PyG Data, got {type(data).__name__}")
     edges = np.zeros((2, 0)) if data.edge_index is None else _numpy(data.edge_index)
+    _check_integers(edges)
     own = data["id"] if _has(data, "id") else None
     label = _numpy(data.y).ravel() if _has(data, "y") else np.zeros(0)
     return Record(
@@ -75,6 +75,11 @@ def _from_data(data: Any) -> Record:
         graph={"y" if len(label) == 1 else f"y_{i}": value for i, value in enumerate(label.tolist())},
         graph_id=own if isinstance(own, str | int) else None,
     )
+
+
+def _check_integers(edges: NDArray[Any]) -> None:
+    if edges.dtype.kind not in "iu" and edges.size:
+        raise TypeError(f"edge_index of {edges.dtype}, expected integers")
 
 
 def _columns(data: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -97,6 +102,8 @@ def _split(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Floats stay one column; integers become one categorical column per dimension."""
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
+    if values.ndim == 2 and not values.shape[1]:
+        return {}
     if values.dtype.kind == "f" or values.ndim == 1:
         return {name: values}
     return {f"{name}_{position}": column for position, column in enumerate(values.T)}

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from infograph.data.columns import id_array, store_column, store_graph_column
 from infograph.data.graphset import GraphSet, IntArray, Rejected, pointer
 from infograph.data.schema import Column, Schema
-from infograph.errors import InvalidGraph, InvalidParameter
+from infograph.errors import InvalidGraph, InvalidParameter, NothingLeft
 
 Errors = Literal["raise", "skip"]
+LARGEST = float(np.finfo(np.float32).max)
 Widths = dict[tuple[str, str], tuple[int, ...]]
 
 
@@ -72,7 +73,7 @@ def assemble(
         elif isinstance(record, Record):
             good.append(record)
     if not good:
-        raise InvalidParameter(nothing_left(rejected))
+        raise NothingLeft(nothing_left(rejected), len(rejected))
     return _join(good, rejected, columns or Schema())
 
 
@@ -149,10 +150,16 @@ def _column_problem(values: NDArray[Any], rows: int, expected: tuple[int, ...] |
     if rows and expected is not None and values.shape[1:] != expected:
         width, first = (math.prod(shape) for shape in (values.shape[1:], expected))
         return f"{width} numbers each, while the first graph has {first}; every graph needs the same width"
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        row = int(np.argwhere(~np.isfinite(values))[0][0])
-        return f"not a finite number in row {row} ({values[row]}); fill or drop it before"
-    return ""
+    if values.dtype.kind != "f":
+        return ""
+    good = np.abs(values) <= LARGEST
+    if good.all():
+        return ""
+    row = int(np.argwhere(~good)[0][0])
+    if np.isfinite(values).all():
+        return f"a number in row {row} is too large for 32 bits ({values[row]}); rescale the column"
+    row = int(np.argwhere(~np.isfinite(values))[0][0])
+    return f"not a finite number in row {row} ({values[row]}); fill or drop it before"
 
 
 def _join(records: Sequence[Record], rejected: Sequence[Rejected], known: Schema) -> GraphSet:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.schema import Category, Column, Kind
+from infograph.errors import InvalidParameter
 
 
 def store_column(name: str, values: NDArray[Any], known: Column | None) -> tuple[NDArray[Any], Column]:
@@ -21,7 +22,9 @@ def store_column(name: str, values: NDArray[Any], known: Column | None) -> tuple
     kind = known.kind if known else ("float" if values.dtype.kind == "f" else "categorical")
     base = replace(known or Column(name, kind), categories=())
     if kind == "float":
-        width = math.prod(values.shape[1:])
+        width = math.prod(values.shape[1:]) if len(values) or known is None else known.width
+        if base.role == "weight" and width != 1:
+            raise InvalidParameter(f"the weight {name!r} holds {width} numbers per edge, expected one")
         shape = (len(values), width) if width != 1 else (len(values),)
         return values.astype(np.float32).reshape(shape), replace(base, width=width)
     categories, codes_array = categorise(values)
@@ -39,11 +42,18 @@ def store_graph_column(
     kind = known.kind if known else _graph_kind(raw)
     base = known or Column(name, kind)
     if kind == "float":
-        return np.array([np.nan if v is None else float(v) for v in raw], np.float64), base
+        return np.array([np.nan if v is None else _number(v) for v in raw], np.float64), base
     if kind == "text":
         return np.array(["" if v is None else str(v) for v in raw], np.str_), base
     categories, codes = categorise(objects(raw))
     return codes, replace(base, categories=categories)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return math.inf if value > 0 else -math.inf
 
 
 def _graph_kind(raw: Sequence[Any]) -> Kind:
@@ -87,8 +97,10 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def id_array(ids: Sequence[object]) -> NDArray[Any]:
-    """The user's ids: integers if all are, strings otherwise. (G,)."""
-    integers = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in ids)
+    """The user's ids: integers if all are, and fit 64 bits; strings otherwise. (G,)."""
+    integers = all(
+        isinstance(i, int | np.integer) and not isinstance(i, bool) and -(2**63) <= i < 2**63 for i in ids
+    )
     return np.array(ids, dtype=np.int64) if integers else np.array([str(i) for i in ids], dtype=np.str_)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -81,16 +82,45 @@ def read_graphs(
         hydrogens=hydrogens,
         stereo=stereo,
     )
-    path = Path(source).expanduser()
-    if path.is_dir():
-        return _read_folder(path, options)
-    if path.is_file():
-        return _read_file(path, options)
+    return _checked(_read(source, options), source, options)
+
+
+def _read(source: str | Path, options: ReadOptions) -> GraphSet:
+    path = _home(Path(source))
+    try:
+        if path.is_dir():
+            return _read_folder(path, options)
+        if path.is_file():
+            return _read_file(path, options)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise FileMissing(f"'{str(source)[:60]}...' is too long for a path; SMILES go into a list") from error
     if isinstance(source, Path) or path.suffix or len(path.parts) > 1:
         raise FileMissing(f"{path} does not exist; expected {KNOWN}")
     from infograph.data.sets.registry import load_dataset
 
     return _select(load_dataset(source), options)
+
+
+def _home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:  # of a user who does not exist
+        return path
+
+
+def _checked(graphs: GraphSet, source: str | Path, options: ReadOptions) -> GraphSet:
+    """`graphs`, once it is clear that they have the label and the weight that were asked for."""
+    if options.label is not None and graphs.schema.column("graph", LABEL) is None:
+        have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
+        raise SchemaMismatch(f"no graph column {options.label!r} in {source}; the graphs have: {have}")
+    if options.weight is not None and options.schema is None and graphs.schema.weight is None:
+        have = ", ".join(repr(column.name) for column in graphs.schema.edge) or "none"
+        raise SchemaMismatch(
+            f"no edge column {options.weight!r} in {source} that could be a weight; the edges have: {have}"
+        )
+    return graphs
 
 
 def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
@@ -139,6 +169,11 @@ def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
     schema = graphs.schema.select("node", _names(options.node)).select("edge", _names(options.edge))
     if options.weight is not None:
         schema = schema.select("edge", [*(c.name for c in schema.features("edge")), options.weight])
+        column = schema.column("edge", options.weight)
+        if column is not None and (column.kind, column.width) != ("float", 1):
+            raise SchemaMismatch(
+                f"the edge column {options.weight!r} cannot be a weight: it holds no numbers"
+            )
         roles = (replace(c, role="weight") if c.name == options.weight else c for c in schema.edge)
         schema = schema.replace("edge", roles)
     graphs = replace(graphs, schema=schema)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import networkx as nx
@@ -13,8 +15,11 @@ from infograph.data.assemble import Errors, Record, collect
 from infograph.data.columns import objects
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.schema import Column, Kind, Level, Schema
+from infograph.errors import InvalidParameter
 
 Choice = str | Sequence[str] | Mapping[str, Kind | None] | None
+LEVELS: tuple[Level, ...] = ("node", "edge")
+FLOATS = (float, np.floating, np.ndarray, list, tuple, Fraction, Decimal)
 PLAIN = (str, int, float, np.integer, np.floating)
 
 
@@ -46,19 +51,26 @@ def from_networkx(
     """
     graphs = list(graphs)
     if schema is not None:
-        node, edge = ({c.name: c.kind for c in schema.features(level)} for level in ("node", "edge"))
+        node, edge = ({c.name: c.kind for c in schema.features(level)} for level in LEVELS)
         weight = schema.weight.name if schema.weight else None
     node_kinds, edge_kinds = _kinds(graphs, node, "node"), _kinds(graphs, edge, "edge")
     known = Schema(
-        node=tuple(Column(name, kind) for name, kind in node_kinds.items()),
-        edge=tuple(Column(name, kind) for name, kind in edge_kinds.items()),
+        node=tuple(Column(name, kind, _width(schema, "node", name)) for name, kind in node_kinds.items()),
+        edge=tuple(Column(name, kind, _width(schema, "edge", name)) for name, kind in edge_kinds.items()),
     )
     if weight:
         edge_kinds[weight] = "float"
-        known = known.replace("edge", (*known.edge, Column(weight, "float", role="weight")))
+        features = (column for column in known.edge if column.name != weight)
+        known = known.replace("edge", (*features, Column(weight, "float", role="weight")))
     return collect(
         graphs, lambda graph: _record(graph, node_kinds, edge_kinds), ids=ids, errors=errors, columns=known
     )
+
+
+def _width(schema: Schema | None, level: Level, name: str) -> int:
+    """Numbers per row as a fitted model knows them: graphs without edges do not show it."""
+    column = None if schema is None else schema.column(level, name)
+    return 1 if column is None else column.width
 
 
 def _record(graph: nx.Graph, node_kinds: Mapping[str, Kind], edge_kinds: Mapping[str, Kind]) -> Record:
@@ -98,7 +110,14 @@ def _both_ways(edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 def _kinds(graphs: Sequence[nx.Graph | Rejected], choice: Choice, level: Level) -> dict[str, Kind]:
     if isinstance(choice, str):
         choice = [choice]
-    wanted = dict(choice) if isinstance(choice, Mapping) else dict.fromkeys(choice or ())
+    if choice is not None and not isinstance(choice, Iterable):
+        raise InvalidParameter(f"{level} attributes {choice!r}: expected names, or names with their kinds")
+    wanted = dict(choice) if isinstance(choice, Mapping) else dict.fromkeys(() if choice is None else choice)
+    for name, kind in wanted.items():
+        if kind not in (None, "categorical", "float"):
+            raise InvalidParameter(
+                f"the {level} attribute {name!r} as {kind!r}: expected 'categorical' or 'float'"
+            )
     return {name: kind or _infer(_values(graphs, name, level)) for name, kind in wanted.items()}
 
 
@@ -112,7 +131,8 @@ def _values(graphs: Sequence[nx.Graph | Rejected], name: str, level: Level) -> I
 def _infer(values: Iterable[Any]) -> Kind:
     kind: Kind = "categorical"
     for value in values:
-        if isinstance(value, float | np.floating | np.ndarray | list | tuple):
+        tensor = hasattr(value, "detach")
+        if tensor or isinstance(value, FLOATS):
             kind = "float"
         elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
             return "categorical"
@@ -130,8 +150,16 @@ def _attribute(rows: Sequence[Mapping[str, Any]], name: str, kind: Kind, level: 
     if missing:
         raise ValueError(f"the {level} attribute {name!r} is missing on {missing} of {len(values)} {level}s")
     try:
-        return np.array(values, dtype=np.float64)
-    except (ValueError, TypeError):
+        return _numbers(values)
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(
             f"the {level} attribute {name!r} does not hold numbers of one width throughout"
         ) from None
+
+
+def _numbers(values: Sequence[Any]) -> NDArray[np.float64]:
+    rows = [value.detach().cpu().numpy() if hasattr(value, "detach") else value for value in values]
+    made = np.array(rows, dtype=np.float64)
+    if made.size == 0 and len(rows):
+        raise ValueError("no numbers")
+    return made

@@ -129,7 +129,7 @@ class Schema:
         """
         if names is None:
             return self
-        names = list(names)
+        names = [names] if isinstance(names, str) else list(names)
         columns: tuple[Column, ...] = getattr(self, level)
         missing = [name for name in names if name not in {column.name for column in columns}]
         if missing:

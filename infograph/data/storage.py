@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ MARKER = "schema.json"
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
     """Write `graphs` to `folder`; it appears whole or not at all, and replaces an older one."""
+    _check_graphs_folder(Path(folder))
     with replaced_folder(folder) as work:
         arrays = {
             "node_ptr": graphs.node_ptr,
@@ -40,6 +41,16 @@ def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
             content["arrays"][name] = list(values.shape)
         (work / MARKER).write_text(json.dumps(content, indent=1))
     return Path(folder)
+
+
+def _check_graphs_folder(folder: Path) -> None:
+    """Refuse to replace anything but a saved GraphSet."""
+    if folder.is_file():
+        raise InvalidParameter(f"{folder} is a file; a GraphSet is saved to a folder")
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    ours = names & {MARKER, "node_ptr.npy", "edge_ptr.npy", "edges.npy"}  # damaged ones, too
+    if names and (not ours or any(name != MARKER and not name.endswith(".npy") for name in names)):
+        raise InvalidParameter(f"{folder} holds other files; save the GraphSet to a folder of its own")
 
 
 def open_graphs(folder: str | Path) -> GraphSet:
@@ -78,11 +89,24 @@ def open_graphs(folder: str | Path) -> GraphSet:
         raise InvalidFile(
             f"{folder / MARKER} is damaged: {error} is missing; save the GraphSet again"
         ) from error
+    except (AttributeError, TypeError) as error:
+        raise InvalidFile(f"{folder / MARKER} is damaged ({error}): save the GraphSet again") from error
 
 
 def in_memory(values: NDArray[Any]) -> IntArray:
     """A copy off the disk: pointers are small, and a memory map is slow to index one by one."""
     return np.array(values)
+
+
+def json_ready(value: Any) -> Any:
+    """A setting as JSON gives it back: numpy's numbers and arrays as Python's, sequences as lists."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    return [json_ready(item) for item in value] if isinstance(value, Iterable) else str(value)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -106,21 +130,34 @@ def read_json(path: Path) -> dict[str, Any]:
 @contextmanager
 def replaced_folder(folder: str | Path) -> Iterator[Path]:
     """A temporary folder that takes the place of `folder` once the block is through without an error."""
-    folder = Path(folder)
+    folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
+    if folder == Path.cwd():
+        raise InvalidParameter(f"{folder} is the working directory, which cannot be replaced")
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     work.chmod(0o755)
     try:
         yield work
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-            folder.replace(old / "old")
-            work.replace(folder)
-            shutil.rmtree(old)
-        else:
-            work.replace(folder)
+        _swap(work, folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _swap(work: Path, folder: Path) -> None:
+    """Put `work` in the place of `folder`; if that fails, the old one is back in its place."""
+    if not folder.exists():
+        work.replace(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+    try:
+        folder.replace(old / "old")
+        try:
+            work.replace(folder)
+        except OSError:
+            (old / "old").replace(folder)
+            raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager

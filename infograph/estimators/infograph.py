@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -16,11 +16,14 @@ from infograph.contract import GraphTransformer, State
 from infograph.data.align import align
 from infograph.data.colours import edge_width, node_width, refine
 from infograph.data.convert import as_graphset
+from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
-from infograph.errors import InvalidParameter
+from infograph.data.storage import json_ready
+from infograph.errors import InvalidParameter, NothingLeft
 from infograph.estimators.card import model_card
-from infograph.estimators.settings import check_settings, choose_device
+from infograph.estimators.settings import check_epochs, check_settings, choose_device
+from infograph.estimators.vectors import check_finite, compute, with_gaps
 from infograph.methods.infograph import InfoGraphObjective
 from infograph.mi.bounds import BoundName
 from infograph.mi.contrast import Weighting
@@ -34,7 +37,22 @@ from infograph.train.loop import Epoch, Plan, Watcher, train
 from infograph.train.progress import ProgressReport
 from infograph.train.statistics import collect_statistics
 
-TRANSFORM_NODES = 100_000  # nodes per batch without gradients
+BUILT = (  # the settings that a network is made with
+    "dim",
+    "layers",
+    "readout",
+    "weighting",
+    "bound",
+    "discriminator",
+    "prior",
+    "node_columns",
+    "edge_columns",
+    "node_features",
+    "encoder",
+    "norm",
+    "learn_eps",
+)
+LEARNED = ("network_", "history_", "_optimiser", "_built")
 
 
 class InfoGraph(GraphTransformer):
@@ -83,6 +101,7 @@ class InfoGraph(GraphTransformer):
 
     _unsaved: ClassVar[tuple[str, ...]] = ("encoder",)
     history_: list[Epoch]
+    _built: dict[str, Any]
     network_: InfoGraphObjective
 
     def __init__(
@@ -162,14 +181,18 @@ class InfoGraph(GraphTransformer):
     def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
         """`fit(graphs).transform(graphs)`, colouring the graphs once."""
         source, known = self._fit(graphs, **fit_params)
-        return self._vectors(source, known)
+        return check_finite(self._vectors(source, known), known)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
+        check_settings(self)
+        check_epochs(epochs)
         if not hasattr(self, "schema_"):
             self._fit(graphs, epochs=epochs)
             return self
+        self._check_same_network()
         known = as_graphset(graphs, schema=self.schema_)
+        _check_enough(known)
         self._train(self._source(known), known, self._plan(known, epochs))
         return self
 
@@ -185,21 +208,35 @@ class InfoGraph(GraphTransformer):
         check_settings(self)
         warm = self.warm_start and hasattr(self, "schema_")
         if warm:
+            self._check_same_network()
             known = as_graphset(graphs, schema=self.schema_)
         else:
             read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
             known = align(read, self._schema_of(read))
-        if len(known) < 2:
-            raise InvalidParameter(
-                f"{len(known)} graph: at least two are needed, each is the other's negative"
-            )
-        if not warm:
-            self._build(known.schema)
-        source = self._source(known)
-        plan = self._plan(known, epochs, checkpoint, resume)
-        self._train(source, known, plan, watchers)
+        _check_enough(known)
+        before = {name: vars(self)[name] for name in LEARNED if name in vars(self)}
+        try:
+            if not warm:
+                self._build(known.schema)
+            source = self._source(known)
+            plan = self._plan(known, epochs, checkpoint, resume)
+            self._train(source, known, plan, watchers)
+        except BaseException:
+            for name, value in before.items():  # a model that was fitted before stays that model
+                setattr(self, name, value)
+            raise
         self.schema_ = known.schema.replace("graph", ())
         return source, known
+
+    def _check_same_network(self) -> None:
+        """Refuse to go on training a network that other settings ask to be another one."""
+        for name, value in self._built.items():
+            now = getattr(self, name)
+            if isinstance(value, str | int | float) and isinstance(now, str | int | float) and now != value:
+                raise InvalidParameter(
+                    f"{name}={now!r}, but the network to go on with was made with {name}={value!r}: "
+                    f"set it back, or start anew with fit and warm_start=False"
+                )
 
     def _schema_of(self, graphs: GraphSet) -> Schema:
         """The schema to remember: the chosen columns only, their scaling fitted."""
@@ -211,9 +248,10 @@ class InfoGraph(GraphTransformer):
 
     def _source(self, graphs: GraphSet) -> Batcher | NodeBatcher:
         device = choose_device(self.device)
+        features = self._built["node_features"]
         if isinstance(self.network_.encoder, NodeEncoder):
-            return NodeBatcher(graphs, len(self.network_.encoder.widths), self.node_features, device)
-        return Batcher(refine(graphs, self.layers, node_features=self.node_features), device)
+            return NodeBatcher(graphs, len(self.network_.encoder.widths), features, device)
+        return Batcher(refine(graphs, self._built["layers"], node_features=features), device)
 
     def _build(self, schema: Schema) -> None:
         """A network with fresh weights for graphs of this schema."""
@@ -231,6 +269,7 @@ class InfoGraph(GraphTransformer):
                 memory_mb=self.memory_mb,
             ).to(choose_device(self.device))
         self.history_ = []
+        self._built = {name: getattr(self, name) for name in BUILT}
         self._optimiser = torch.optim.Adam(
             self.network_.parameters(), lr=self.lr, weight_decay=self.weight_decay, fused=True
         )
@@ -250,8 +289,10 @@ class InfoGraph(GraphTransformer):
         resume: bool = False,
     ) -> Plan:
         ignored = ("epochs", "verbose", "device", "warm_start", *self._unsaved)
-        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in ignored}
-        data = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
+        settings = {k: json_ready(v) for k, v in self.get_params(deep=False).items() if k not in ignored}
+        data: dict[str, Any] = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
+        if checkpoint is not None:
+            data["checksum of the graphs"] = fingerprint(graphs)
         passes = self.epochs if epochs is None else epochs
         identity = {**settings, **data}
         return Plan(passes, self.batch_size, self.max_nodes, self.random_state, checkpoint, resume, identity)
@@ -263,6 +304,8 @@ class InfoGraph(GraphTransformer):
             order = cut(np.arange(len(graphs)), graphs.sizes, plan.batch_size, plan.max_nodes, least=2)
             collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
             return
+        for group in self._optimiser.param_groups:  # of a model that goes on with other settings
+            group.update(lr=self.lr, weight_decay=self.weight_decay)
         arguments = (self.network_, self._optimiser, source, graphs.sizes, plan)
         if self.verbose:
             with ProgressReport() as report:
@@ -283,21 +326,24 @@ class InfoGraph(GraphTransformer):
             errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
         """
         self._check_fitted()
-        known = as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
+        if errors not in ("raise", "skip", "nan"):
+            raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
+        try:
+            known = as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
+        except NothingLeft as error:
+            if errors == "nan" and error.n_graphs:
+                return np.full((error.n_graphs, self.network_.dim), np.nan, np.float32)
+            raise
         vectors = self._vectors(self._source(known), known)
-        if errors != "nan" or not known.rejected:
-            return vectors
-        full = np.full((len(known) + len(known.rejected), vectors.shape[1]), np.nan, np.float32)
-        full[np.delete(np.arange(len(full)), [rejected.index for rejected in known.rejected])] = vectors
-        return full
+        return with_gaps(vectors, known.rejected) if errors == "nan" else check_finite(vectors, known)
 
     def transform_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """The patch representation of every node, graph after graph (Eq. 2). (N, dim)."""
-        return self._per_batch(graphs, lambda batch: self.network_.node_vectors(batch))
+        return self._per_node(graphs, lambda batch: self.network_.node_vectors(batch))
 
     def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
-        return self._per_batch(graphs, lambda batch: self.network_.score_nodes(batch))
+        return self._per_node(graphs, lambda batch: self.network_.score_nodes(batch))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """`infograph0` ... as scikit-learn asks for it."""
@@ -308,23 +354,15 @@ class InfoGraph(GraphTransformer):
     def _n_features_out(self) -> int:
         return self.network_.dim
 
-    @torch.inference_mode()
     def _vectors(self, source: Batcher | NodeBatcher, graphs: GraphSet) -> NDArray[np.float32]:
-        parts = [self.network_.encode(batch)[1][batch.which] for batch in self._batches(source, graphs)]
-        return _join(parts)
+        return compute(
+            self.network_, source, graphs, lambda batch: self.network_.encode(batch)[1][batch.which]
+        )
 
-    @torch.inference_mode()
-    def _per_batch(self, graphs: Any, compute: Any) -> NDArray[np.float32]:
+    def _per_node(self, graphs: Any, what: Callable[[ColourBatch], Tensor]) -> NDArray[np.float32]:
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
-        return _join([compute(batch) for batch in self._batches(self._source(known), known, nodes=True)])
-
-    def _batches(
-        self, source: Batcher | NodeBatcher, graphs: GraphSet, *, nodes: bool = False
-    ) -> Iterator[ColourBatch]:
-        self.network_.eval()
-        for chosen in cut(np.arange(len(graphs)), graphs.sizes, len(graphs), TRANSFORM_NODES):
-            yield source.batch(chosen, nodes=nodes)
+        return compute(self.network_, self._source(known), known, what, nodes=True)
 
     # ---- saving
 
@@ -339,9 +377,14 @@ class InfoGraph(GraphTransformer):
         )
         self.network_.eval()
 
+    def _fitted_settings(self) -> dict[str, Any]:
+        return self._built
+
     def _card(self) -> str:
-        return model_card(self.get_params(deep=False), self.schema_, self.history_, self.network_.dim)
+        settings = {**self.get_params(deep=False), **self._built}
+        return model_card(settings, self.schema_, self.history_, self.network_.dim)
 
 
-def _join(parts: list[Tensor]) -> NDArray[np.float32]:
-    return cast(NDArray[np.float32], torch.cat([part.float().cpu() for part in parts]).numpy())
+def _check_enough(graphs: GraphSet) -> None:
+    if len(graphs) < 2:
+        raise InvalidParameter(f"{len(graphs)} graph: at least two are needed, each is the other's negative")

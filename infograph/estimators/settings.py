@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ LEAST: dict[str, float] = {
     "max_nodes": 1,
     "random_state": 0,
 }
+LARGEST_SEED = 2**32 - 1  # numpy's
 POSITIVE = ("lr", "memory_mb")
 NOT_NEGATIVE = ("prior", "weight_decay")
 
@@ -45,6 +47,8 @@ def check_settings(estimator: Any) -> None:
         value = settings.get(name, least)
         if isinstance(value, bool) or not _whole(value) or value < least:
             raise InvalidParameter(f"{name}={value!r}: expected a whole number, at least {least:g}")
+    if settings.get("random_state", 0) > LARGEST_SEED:
+        raise InvalidParameter(f"random_state={settings['random_state']!r}: expected at most {LARGEST_SEED}")
     for name in POSITIVE + NOT_NEGATIVE:
         value = settings.get(name, 1.0)
         if not _finite(value) or value < 0 or (name in POSITIVE and value == 0):
@@ -56,6 +60,12 @@ def check_settings(estimator: Any) -> None:
         )
     _check_encoder(settings["encoder"])
     choose_device(settings["device"])
+
+
+def check_epochs(epochs: object) -> None:
+    """Refuse a number of epochs that is none; None stands for the estimator's own."""
+    if epochs is not None and (isinstance(epochs, bool) or not _whole(epochs) or int(epochs) < 0):  # type: ignore[call-overload]
+        raise InvalidParameter(f"epochs={epochs!r}: expected a whole number, at least 0")
 
 
 def _check_encoder(encoder: object) -> None:
@@ -75,8 +85,8 @@ def choose_device(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.zeros(1, device=chosen)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=chosen).item()
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidParameter(
             f"device={device!r} cannot be used here ({reason}); use 'auto' or 'cpu'"
@@ -89,4 +99,4 @@ def _whole(value: object) -> bool:
 
 
 def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

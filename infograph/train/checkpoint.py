@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from infograph.data.storage import check_folder
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 
 FILE = "checkpoint.safetensors"
@@ -22,7 +23,7 @@ def write_checkpoint(
 ) -> Path:
     """Write the state after an epoch; `run` is what identifies and describes the run, JSON-ready."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    check_folder(folder)
     tensors = {f"network.{name}": tensor.contiguous().cpu() for name, tensor in network.state_dict().items()}
     for position, state in optimiser.state_dict()["state"].items():
         tensors.update({f"optimiser.{position}.{key}": value.contiguous() for key, value in state.items()})

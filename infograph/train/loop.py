@@ -83,7 +83,7 @@ def train(
     history = _resume(network, optimiser, plan) if plan.resume else []
     _keep(network, optimiser, plan, history)  # so that an interrupt in the first epoch finds one too
     network.train()
-    with torch.random.fork_rng(devices=[]):
+    with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         for epoch in range(len(history) + 1, plan.epochs + 1):
             torch.manual_seed(plan.seed * 1_000_003 + epoch)  # noise and dropout repeat in a resumed run
             batches = cut(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import networkx as nx
@@ -326,3 +328,59 @@ def test_input_is_not_changed() -> None:
     before = nx.to_dict_of_dicts(graph), dict(graph.nodes(data=True))
     as_graphset([graph], node="x")
     assert (nx.to_dict_of_dicts(graph), dict(graph.nodes(data=True))) == before
+
+
+def test_tensors_and_fractions_are_numbers() -> None:
+    for value in (
+        torch.tensor([0.5, 2.0]),
+        torch.tensor(0.5, requires_grad=True),
+        Fraction(1, 2),
+        Decimal("0.5"),
+    ):
+        graph = nx.path_graph(2)
+        nx.set_node_attributes(graph, {0: value, 1: value}, "a")
+        graphs = as_graphset([graph], node=["a"])
+        assert graphs.schema.node[0].kind == "float"
+        assert graphs.node["a"].ravel()[0] == 0.5
+
+
+@pytest.mark.parametrize(("value", "problem"), [(1e300, "too large"), (10**400, "numbers"), ([], "numbers")])
+def test_numbers_that_cannot_be_kept(value: Any, problem: str) -> None:
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, {0: value, 1: value}, "a")
+    with pytest.raises(InvalidGraph, match=problem):
+        as_graphset([graph], node={"a": "float"})
+
+
+def test_features_of_no_width_are_no_column() -> None:
+    edges = np.array([[0], [1]])
+    assert as_graphset([(edges, np.zeros((2, 0)))]).schema.node == ()
+
+
+def test_choices_that_are_none() -> None:
+    with pytest.raises(InvalidParameter, match="'number'"):
+        as_graphset([path_graph()], node={"a": "number"})  # type: ignore[dict-item]
+    with pytest.raises(InvalidParameter, match="expected names"):
+        as_graphset([path_graph()], edge=5)  # type: ignore[arg-type]
+
+
+def test_ids_of_more_than_64_bits_are_texts() -> None:
+    graphs = as_graphset([path_graph(), path_graph()], ids=[2**70, 1])
+    assert graphs.ids.tolist() == [str(2**70), "1"]
+
+
+def test_arcs_of_data_are_integers() -> None:
+    data = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0.7], [1.2]]))
+    with pytest.raises(InvalidGraph, match="expected integers"):
+        as_graphset([data])
+
+
+def test_a_weight_is_one_number_and_no_feature() -> None:
+    graph = path_graph()
+    nx.set_edge_attributes(graph, 0.5, "w")
+    graphs = as_graphset([graph], edge=["w"], weight="w")
+    assert graphs.schema.weight is not None
+    assert graphs.schema.features("edge") == ()
+    nx.set_edge_attributes(graph, {edge: [0.5, 1.0] for edge in graph.edges}, "w")
+    with pytest.raises(InvalidParameter, match="2 numbers per edge"):
+        as_graphset([graph], weight="w")

@@ -475,3 +475,88 @@ def test_names_of_data_sets(corner_cases: GraphSet, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("infograph.data.sets.registry.load_dataset", load)
     assert len(as_graphset("MUTAG")) == 10 and asked == ["MUTAG"]
+
+
+def test_the_chosen_label_wins_over_an_own_y(tmp_path: Path) -> None:
+    for head in ("smiles,class,y", "smiles,y,class"):
+        row = {"smiles": "CCO", "class": "a", "y": "7"}
+        other = {"smiles": "CC", "class": "b", "y": "8"}
+        lines = [head, *(",".join(each[name] for name in head.split(",")) for each in (row, other))]
+        graphs = read_graphs(write(tmp_path / "m.csv", "\n".join(lines)), label="class")
+        assert graphs.values("graph", "y").tolist() == ["a", "b"]
+
+
+def test_the_column_of_ids_can_be_the_label(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.csv", "smiles,id,y\nCCO,5,1\nCC,6,1\n")
+    assert read_graphs(path, label="id").values("graph", "y").tolist() == [5, 6]
+
+
+@pytest.mark.parametrize("options", [{"label": "class"}, {"weight": "strength"}])
+def test_labels_and_weights_that_are_not_there(tmp_path: Path, options: dict[str, str]) -> None:
+    path = write(tmp_path / "g.jsonl", '{"nodes": 2, "edges": [[0, 1]], "y": 1}\n')
+    with pytest.raises((SchemaMismatch, InvalidGraph), match=next(iter(options.values()))):
+        read_graphs(path, **options)  # type: ignore[arg-type]
+    with pytest.raises((SchemaMismatch, InvalidGraph, InvalidParameter), match=next(iter(options.values()))):
+        read_graphs(write(tmp_path / "m.smi", "CCO\nCC\n"), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("comment", ["# made by hand\n", "% one, two\n\n", ""])
+def test_comments_before_an_edge_list_do_not_hide_its_commas(tmp_path: Path, comment: str) -> None:
+    graphs = read_graphs(write(tmp_path / "g.edges", comment + "0,1\n1,2\n"))
+    assert (graphs.n_nodes, graphs.n_edges) == (3, 4)
+
+
+def test_an_sdf_without_lines_between_its_molecules(tmp_path: Path) -> None:
+    text = "".join(Chem.MolToMolBlock(Chem.MolFromSmiles(each)) for each in ("CC", "CCO"))
+    with pytest.raises(InvalidFile, match="2 molecules in one record"):
+        read_graphs(write(tmp_path / "m.sdf", text))
+
+
+def test_smi_that_begins_with_an_empty_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.smi", "\nCCO a\n")
+    with pytest.raises(InvalidGraph, match="line 1: no SMILES"):
+        read_graphs(path)
+    assert read_graphs(path, errors="skip").ids.tolist() == ["a"]
+
+
+def test_parquet_in_capitals(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"smiles": ["CCO", "CC"]}), tmp_path / "M.PARQUET")
+    assert len(read_graphs(tmp_path / "M.PARQUET")) == 2
+
+
+@pytest.mark.parametrize("name", ["g.graphml", "g.graphml.gz", "g.gexf"])
+def test_edges_to_nodes_that_a_file_does_not_have(tmp_path: Path, name: str) -> None:
+    writer = nx.write_gexf if name == "g.gexf" else nx.write_graphml
+    writer(nx.path_graph(3), tmp_path / name)
+    assert read_graphs(tmp_path / name).n_nodes == 3
+    raw = (tmp_path / name).read_bytes()
+    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
+    write(tmp_path / name, text.replace('target="2"', 'target="99"'))
+    with pytest.raises(InvalidFile, match="99"):
+        read_graphs(tmp_path / name)
+
+
+def test_json_lines_with_odd_keys(tmp_path: Path) -> None:
+    line = {"nodes": 2, "edges": [[0, 1]], "incoming_graph_data": 3, "huge": 10**400}
+    graphs = read_graphs(
+        write(tmp_path / "g.jsonl", json.dumps(line) + "\n" + json.dumps({**line, "huge": 0.5}))
+    )
+    assert graphs.graph["huge"].tolist() == [np.inf, 0.5]
+    assert graphs.values("graph", "incoming_graph_data").tolist() == [3, 3]
+    with pytest.raises(InvalidGraph, match="'edges' is null, expected a list"):
+        read_graphs(write(tmp_path / "g.jsonl", '{"nodes": 2, "edges": null}'))
+    with pytest.raises(InvalidFile, match="not JSON"):
+        read_graphs(write(tmp_path / "g.jsonl", "[" * 100_000))
+
+
+def test_a_text_that_is_too_long_for_a_path() -> None:
+    with pytest.raises(FileMissing, match="SMILES go into a list"):
+        read_graphs("C" * 5000)
+
+
+def test_categories_are_no_weights(tmp_path: Path) -> None:
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, "single", "bond")
+    save_graphs(as_graphset([graph], edge=["bond"]), tmp_path / "set")
+    with pytest.raises(SchemaMismatch, match="'bond' cannot be a weight"):
+        read_graphs(tmp_path / "set", weight="bond")

@@ -291,3 +291,28 @@ def test_nothing_at_all() -> None:
         assemble([Record(0, NO_EDGES)], errors="skip")
     with pytest.raises(InvalidParameter, match="errors='ignore': expected 'raise' or 'skip'"):
         assemble([], errors="ignore")  # type: ignore[arg-type]
+
+
+def test_only_a_saved_set_is_replaced(tmp_path: Path, corner_cases: GraphSet) -> None:
+    (tmp_path / "mine").mkdir()
+    precious = tmp_path / "mine" / "precious.txt"
+    precious.write_text("keep me")
+    with pytest.raises(InvalidParameter, match="holds other files"):
+        save_graphs(corner_cases, tmp_path / "mine")
+    with pytest.raises(InvalidParameter, match="is a file"):
+        save_graphs(corner_cases, precious)
+    assert precious.read_text() == "keep me"
+
+
+def test_behind_a_symbolic_link_the_folder_itself_is_replaced(tmp_path: Path, corner_cases: GraphSet) -> None:
+    save_graphs(corner_cases, tmp_path / "set")
+    (tmp_path / "link").symlink_to("set")
+    save_graphs(corner_cases[:2], tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert len(open_graphs(tmp_path / "set")) == 2
+
+
+def test_join_of_what_is_no_set(corner_cases: GraphSet) -> None:
+    with pytest.raises(InvalidParameter, match="a NoneType came"):
+        concatenate([corner_cases, None])  # type: ignore[list-item]
+    assert len(concatenate(iter([corner_cases, corner_cases]))) == 2 * len(corner_cases)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,7 +17,9 @@ from infograph.errors import (
     InvalidFile,
     InvalidGraph,
     InvalidParameter,
+    MissingExtra,
     SchemaMismatch,
+    TrainingDiverged,
     UnknownCategoryWarning,
 )
 
@@ -248,3 +253,133 @@ def test_mutag_by_name_gives_useful_vectors(weighting):
     labels = load_dataset("MUTAG").graph["y"]
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     assert cross_val_score(classifier, vectors, labels, cv=5).mean() > 0.78
+
+
+PATHS = [nx.path_graph(n) for n in range(2, 8)]
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    model = InfoGraph(**SMALL).fit(PATHS)
+    before = model.transform(PATHS)
+    with pytest.raises(TrainingDiverged):
+        model.set_params(lr=1e30, epochs=5).fit(PATHS)
+    np.testing.assert_array_equal(model.transform(PATHS), before)
+
+
+def test_settings_changed_after_fit_change_neither_vectors_nor_the_saved_model(tmp_path):
+    model = InfoGraph(**SMALL).fit(PATHS)
+    before = model.transform(PATHS)
+    model.set_params(layers=3, dim=24, node_features="degree")
+    np.testing.assert_array_equal(model.transform(PATHS), before)
+    np.testing.assert_array_equal(infograph.load(model.save(tmp_path / "m")).transform(PATHS), before)
+    with pytest.raises(InvalidParameter, match="made with dim=12"):
+        model.partial_fit(PATHS)
+    with pytest.raises(InvalidParameter, match="made with dim=12"):
+        model.set_params(warm_start=True).fit(PATHS)
+
+
+def test_training_goes_on_with_a_new_learning_rate():
+    model = InfoGraph(**SMALL).fit(PATHS)
+    weights = [parameter.clone() for parameter in model.network_.parameters()]
+    model.set_params(lr=1e-30).partial_fit(PATHS)
+    for new, old in zip(model.network_.parameters(), weights, strict=True):
+        torch.testing.assert_close(new, old, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("epochs", [-1, 1.5, "many", True])
+def test_partial_fit_checks_what_it_gets(epochs):
+    with pytest.raises(InvalidParameter, match="epochs="):
+        InfoGraph(**SMALL).partial_fit(PATHS, epochs=epochs)
+    model = InfoGraph(**SMALL).fit(PATHS)
+    with pytest.raises(InvalidParameter, match="at least two"):
+        model.partial_fit(PATHS[:1])
+
+
+@pytest.mark.parametrize("setting", [{"random_state": 2**63}, {"device": None}, {"device": "meta"}])
+def test_settings_that_torch_would_refuse(setting):
+    with pytest.raises(InvalidParameter, match=next(iter(setting))):
+        InfoGraph(**SMALL, **setting).fit(PATHS)
+
+
+def test_settings_of_numpy_are_saved_and_resumed(tmp_path):
+    graphs = [nx.path_graph(n) for n in range(2, 8)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, "a", "kind")
+    settings = {**SMALL, "dim": np.int64(12), "lr": np.float32(1e-3), "node_columns": ("kind",)}
+    model = InfoGraph(**{**settings, "epochs": 1}).fit(graphs, checkpoint=tmp_path / "state")
+    model = InfoGraph(**settings).fit(graphs, checkpoint=tmp_path / "state", resume=True)
+    np.testing.assert_array_equal(
+        infograph.load(model.save(tmp_path / "m")).transform(graphs), model.transform(graphs)
+    )
+
+
+def test_a_column_named_by_a_text():
+    graphs = [nx.path_graph(n) for n in range(2, 8)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, "a", "kind")
+    assert InfoGraph(**SMALL, node_columns="kind").fit(graphs).schema_.node[0].name == "kind"
+
+
+def test_resume_with_other_graphs_of_the_same_counts(tmp_path):
+    InfoGraph(**SMALL).fit([nx.path_graph(4), nx.star_graph(3)], checkpoint=tmp_path)
+    with pytest.raises(InvalidParameter, match="checksum of the graphs"):
+        InfoGraph(**SMALL).fit([nx.star_graph(3), nx.path_graph(4)], checkpoint=tmp_path, resume=True)
+
+
+def test_errors_of_transform():
+    model = InfoGraph(**SMALL).fit(PATHS)
+    with pytest.raises(InvalidParameter, match="errors='ignore'"):
+        model.transform(PATHS, errors="ignore")
+    vectors = model.transform([nx.Graph(), nx.Graph()], errors="nan")
+    assert vectors.shape == (2, 12)
+    assert np.isnan(vectors).all()
+
+
+def test_vectors_are_finite_or_refused():
+    edges = np.array([[0], [1]])
+    rng = np.random.default_rng(0)
+    model = InfoGraph(**SMALL).fit([(edges, rng.normal(size=(2, 3)) / 1e6) for _ in range(4)])
+    far = [(edges, np.zeros((2, 3))), (edges, np.full((2, 3), 1e37))]
+    with np.errstate(over="ignore"):
+        with pytest.raises(InvalidGraph, match="graph 1: its vector is not finite"):
+            model.transform(far)
+        assert np.isnan(model.transform(far, errors="nan")).all(axis=1).tolist() == [False, True]
+
+
+def test_graphs_without_edges_under_wide_edge_columns():
+    graphs = [nx.path_graph(n) for n in range(2, 8)]
+    for graph in graphs:
+        nx.set_edge_attributes(graph, {edge: [1.0, 2.0, float(edge[0])] for edge in graph.edges}, "e")
+    model = InfoGraph(**SMALL, edge_columns=["e"]).fit(graphs)
+    assert np.isfinite(model.transform([nx.empty_graph(1)])).all()
+
+
+@pytest.mark.parametrize("name", ["load", "GraphSet", "__version__", 3])
+def test_a_model_of_no_class(tmp_path, name):
+    folder = InfoGraph(**SMALL).fit(PATHS).save(tmp_path / "m")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "class": name}))
+    with pytest.raises(InvalidFile, match="does not know"):
+        infograph.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"), [("history.json", "{"), ("history.json", "3"), ("schema.json", "{}")]
+)
+def test_damaged_files_beside_the_weights(tmp_path, file, content):
+    folder = InfoGraph(**SMALL).fit(PATHS).save(tmp_path / "m")
+    (folder / file).write_text(content)
+    with pytest.raises(InvalidFile, match=file):
+        infograph.load(folder)
+
+
+def test_the_working_directory_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidParameter, match="working directory"):
+        InfoGraph(**SMALL).fit(PATHS).save(".")
+    assert not any(tmp_path.iterdir())
+
+
+def test_errors_survive_other_processes():
+    error = pickle.loads(pickle.dumps(MissingExtra("rdkit", "chem")))
+    assert str(error) == str(MissingExtra("rdkit", "chem"))

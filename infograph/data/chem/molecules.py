@@ -30,7 +30,7 @@ from infograph.data.chem.sanitise import sanitise
 from infograph.data.columns import id_array
 from infograph.data.graphset import GraphSet, Rejected, pointer
 from infograph.data.schema import Column, Schema
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra
+from infograph.errors import InvalidGraph, MissingExtra, NothingLeft
 
 Columns = list[tuple[Column, NDArray[Any]]]
 
@@ -51,7 +51,7 @@ def from_molecules(
     Kekule bonds give the same graph. Salts and other molecules in several pieces are legal. Isotopes are
     ignored.
 
-    Columns (`data/atoms.py` lists their categories, which are fixed: all molecule sets share one schema):
+    Columns (`chem/atoms.py` lists their categories, which are fixed: all molecule sets share one schema):
       * node: `element`, `charge`, `hydrogens` (how many are attached; only where they are not nodes
         themselves) and `aromatic`. Of the atom features of OGB (Hu et al. 2020) these are the ones that a
         message-passing encoder cannot find out by itself: it sees degrees, rings and hybridisation through
@@ -99,7 +99,7 @@ def from_molecules(
                     raise InvalidGraph(str(error), index=index, graph_id=graph_id) from None
                 rejected.append(Rejected(index, graph_id, str(error)))
     if not good:
-        raise InvalidParameter(nothing_left(rejected))
+        raise NothingLeft(nothing_left(rejected), len(rejected))
     return builder.build(id_array(good), tuple(rejected))
 
 

@@ -29,9 +29,7 @@ def read_edge_list(path: Path, *, directed: bool = False) -> nx.Graph:
         InvalidFile: names the line that is no edge.
     """
     text = read_text(path)
-    separator = (
-        delimiter(text) if any(mark in text.split("\n", 1)[0].partition("{")[0] for mark in ",;\t") else None
-    )
+    separator = _separator(text)
     names = ["weight"]
     edges: list[Edge] = []
     nodes: list[str] = []
@@ -57,6 +55,13 @@ def read_edge_list(path: Path, *, directed: bool = False) -> nx.Graph:
     graph.add_nodes_from(nodes)
     graph.add_edges_from(edges)
     return graph
+
+
+def _separator(text: str) -> str | None:
+    """What separates the cells of the first line that is no comment; None is white space."""
+    lines = (line.strip() for line in text.split("\n"))
+    first = next((line for line in lines if line and line[0] not in "#%"), "").partition("{")[0]
+    return delimiter(first) if any(mark in first for mark in ",;\t") else None
 
 
 def looks_like_edges(cells: Sequence[str]) -> bool:

@@ -57,7 +57,7 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
 def _parse(index: int, line: str, options: ReadOptions, place: str) -> nx.Graph | Rejected:
     try:
         return _graph(json.loads(line), options)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         problem = f"not JSON, or truncated ({error})"
         if options.errors == "raise":
             raise InvalidFile(f"{place}: {problem}") from error
@@ -73,11 +73,14 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     label = options.label or "label"
     if label in columns:
         columns[LABEL] = columns.pop(label)
+    elif options.label is not None:
+        columns.pop(LABEL, None)  # another label than the one asked for
     if options.id is not None:
         if options.id not in columns:
             raise ValueError(f"there is no {options.id!r}, which should hold the id")
         columns["id"] = columns.pop(options.id)
-    graph = (nx.MultiDiGraph if content.get("directed", options.directed) else nx.MultiGraph)(**columns)
+    graph = nx.MultiDiGraph() if content.get("directed", options.directed) else nx.MultiGraph()
+    graph.graph.update(columns)
     nodes = content["nodes"]
     if not isinstance(nodes, int) and not (
         isinstance(nodes, list) and all(isinstance(n, dict) for n in nodes)
@@ -94,7 +97,9 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     return graph
 
 
-def _edges(edges: Sequence[Any], names: set[Any]) -> Iterable[tuple[Any, Any, dict[str, Any]]]:
+def _edges(edges: Any, names: set[Any]) -> Iterable[tuple[Any, Any, dict[str, Any]]]:
+    if not isinstance(edges, list):
+        raise ValueError(f"'edges' is {json.dumps(edges)[:60]}, expected a list")
     for edge in edges:
         if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance((*edge, {})[2], dict):
             raise ValueError(f"the edge {edge!r}, expected [u, v] or [u, v, {{attributes}}]")

@@ -16,7 +16,7 @@ from infograph.errors import InvalidFile, MissingExtra
 def read_smi(path: Path, options: ReadOptions) -> GraphSet:
     """One molecule per line: a SMILES, then optionally white space and an id. A header line is tolerated."""
     lines = read_text(path).rstrip().split("\n")
-    header = lines[0].split(maxsplit=1)[0].casefold() in SMILES_NAMES
+    header = lines[0].strip() != "" and lines[0].split()[0].casefold() in SMILES_NAMES
     rows = [(*line.split(maxsplit=1), "", "")[:2] for line in lines[header:]]
     smiles = [row[0] for row in rows]
     ids = [row[1].strip() for row in rows]
@@ -41,7 +41,9 @@ def read_sdf(path: Path, options: ReadOptions) -> GraphSet:
         for mol in mols
     ]
     id_column = chosen_column(names, options.id, "id", path)
-    ids = columns.pop(id_column) if id_column else titles
+    ids = columns[id_column] if id_column else titles
+    if id_column and id_column != options.label:
+        del columns[id_column]
     return rows_to_graphs(
         path,
         mols,
@@ -65,14 +67,24 @@ def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, Any, dict[
     line = 1
     for record in re.split(r"^\$\$\$\$.*\n?", text, flags=re.MULTILINE):
         if record.strip():
-            if "M  END" not in record and options.errors == "raise":
-                raise InvalidFile(f"{path}, line {line}: the record is cut off, it has no line 'M  END'")
+            problem = _broken(record)
+            if problem and options.errors == "raise":
+                raise InvalidFile(f"{path}, line {line}: {problem}")
             block = record.partition("M  END")[0] + "M  END\n"
             with rdBase.BlockLogs():
                 mol = Chem.MolFromMolBlock(block, removeHs=False)
                 mol = mol or Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
-            yield line, mol or Rejected(0, 0, "no readable molecule block"), _properties(record)
+            bad = problem or (None if mol else "no readable molecule block")
+            yield line, Rejected(0, 0, bad) if bad else mol, _properties(record)
         line += record.count("\n") + 1
+
+
+def _broken(record: str) -> str | None:
+    """What is wrong with the ends of a record, so that it does not hold just one molecule."""
+    ends = len(re.findall(r"^M  END", record, flags=re.MULTILINE))
+    if not ends:
+        return "the record is cut off, it has no line 'M  END'"
+    return None if ends == 1 else f"{ends} molecules in one record: the lines '$$$$' between them are missing"
 
 
 def _properties(record: str) -> dict[str, str]:

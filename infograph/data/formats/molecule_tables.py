@@ -10,6 +10,7 @@ from typing import Any
 from infograph.data.chem.molecules import from_molecules
 from infograph.data.formats.cells import Cells, header, read_cells, read_parquet
 from infograph.data.formats.edge_lists import looks_like_edges
+from infograph.data.formats.network_files import kind
 from infograph.data.formats.reading import ReadOptions, in_file, with_columns
 from infograph.data.graphset import GraphSet
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
@@ -23,13 +24,15 @@ def read_molecule_table(path: Path, options: ReadOptions) -> GraphSet:
 
     Numbers are floats (NaN where a cell is empty); texts that repeat are categories.
     """
-    cells = read_parquet(path) if path.suffix == ".parquet" else read_cells(path, options.errors)
+    cells = read_parquet(path) if kind(path) == ".parquet" else read_cells(path, options.errors)
     column = smiles_column(cells.names, options.smiles)
     if column is None:
         raise InvalidFile(f"{path} has no SMILES column among {cells.names}: name it with smiles=")
     id_column = chosen_column(cells.names, options.id, "id", path) or _own_ids(cells)
     label = chosen_column(cells.names, options.label, "label", path)
     others = {name: cells.columns[name] for name in cells.names if name not in (column, id_column)}
+    if label is not None:
+        others[label] = cells.columns[label]
     return rows_to_graphs(
         path,
         [cells.broken.get(row, smiles) for row, smiles in enumerate(cells.columns[column])],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import ParseError, iterparse
 
 import networkx as nx
 
@@ -83,7 +84,9 @@ def _read_network(path: Path, options: ReadOptions) -> nx.Graph:
     if not path.stat().st_size:
         raise InvalidFile(f"{path} is empty")
     try:
-        return nx.read_graphml(path) if kind(path) == ".graphml" else _read_gexf(path)
+        graph = nx.read_graphml(path) if kind(path) == ".graphml" else _read_gexf(path)
+        _check_declared(graph, path)
+        return graph
     except (
         ParseError,
         nx.NetworkXException,
@@ -95,6 +98,15 @@ def _read_network(path: Path, options: ReadOptions) -> nx.Graph:
         EOFError,
     ) as e:
         raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {e}") from e
+
+
+def _check_declared(graph: nx.Graph, path: Path) -> None:
+    """Refuse edges to nodes that the file does not have; networkx makes those up."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        declared = {item.get("id") for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node"}
+    missing = [node for node in graph.nodes if node not in declared]
+    if missing:
+        raise ValueError(f"an edge leads to node {missing[0]!r}, which is not among the nodes")
 
 
 def _read_gexf(path: Path) -> nx.Graph:

@@ -81,6 +81,8 @@ def with_columns(
     """
     out = {rejected.index for rejected in graphs.rejected}
     for name, cells in columns.items():
+        if name == LABEL and label in columns and label != LABEL:
+            continue  # the chosen label takes its place
         values, whole = typed([cell for row, cell in enumerate(cells) if row not in out])
         numeric = any(isinstance(value, float) for value in values)
         known: Column | None = Column(name, "float") if numeric else None
