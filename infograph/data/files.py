@@ -86,6 +86,8 @@ def read_graphs(
 
 
 def _read(source: str | Path, options: ReadOptions) -> GraphSet:
+    if not str(source).strip():
+        raise FileMissing("an empty path; expected " + KNOWN)
     path = _home(Path(source))
     try:
         if path.is_dir():

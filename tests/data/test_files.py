@@ -560,3 +560,9 @@ def test_categories_are_no_weights(tmp_path: Path) -> None:
     save_graphs(as_graphset([graph], edge=["bond"]), tmp_path / "set")
     with pytest.raises(SchemaMismatch, match="'bond' cannot be a weight"):
         read_graphs(tmp_path / "set", weight="bond")
+
+
+@pytest.mark.parametrize("source", ["", "  "])
+def test_an_empty_path_is_not_the_current_folder(source):
+    with pytest.raises(FileMissing, match="an empty path"):
+        read_graphs(source)
