@@ -1,8 +1,7 @@
 """InfoGraph per node, made of PyG's layers: the oracle of the tests and the rival of the benchmark.
 
-Vectorised throughout: PyG's `GINConv` / `GINEConv`, `torch.nn.BatchNorm1d`, PyG's pooling, and one all-pairs
-    score
-matrix of nodes times graphs. No Python loop over nodes, edges or graphs.
+Vectorised throughout: PyG's `GINConv` / `GINEConv`, `torch.nn.BatchNorm1d`, PyG's pooling, and one
+all-pairs score matrix of nodes times graphs. No Python loop over nodes, edges or graphs.
 """
 
 from __future__ import annotations

@@ -61,10 +61,9 @@ def reference_batch(
 def agreement(graphs: GraphSet, colouring: Colouring, chosen: IntArray) -> dict[str, float]:
     """The largest relative difference of losses and gradients in float64.
 
-    A gradient below 1e-9 of all gradients together is zero but for rounding, and is compared with those. The
-    reference takes the variance in two passes here: torch's own BatchNorm1d is ten times further from the
-        exact
-    value on REDDIT's hubs than either side.
+    A gradient below 1e-9 of all gradients together is zero but for rounding, and is compared with those.
+    The reference takes the variance in two passes here: torch's own BatchNorm1d is ten times further from
+    the exact value on REDDIT's hubs than either side.
     """
     ours, theirs = networks(colouring, torch.float64)
     theirs.norms = nn.ModuleList(TwoPassNorm(norm.num_features).double() for norm in theirs.norms)

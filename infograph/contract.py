@@ -2,8 +2,8 @@
 saved to.
 
 A saved model is a folder: `config.json` (class, settings, version, checksum), `model.safetensors` (what was
-    learned),
-`schema.json` (what the graphs must look like), `history.json` and `README.md`, a card for people. No pickle.
+learned), `schema.json` (what the graphs must look like), `history.json` and `README.md`, a card for people.
+No pickle.
 """
 
 from __future__ import annotations

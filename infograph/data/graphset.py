@@ -183,7 +183,8 @@ def pointer(counts: IntArray) -> IntArray:
 
 def ranges(ptr: IntArray, graphs: IntArray) -> tuple[IntArray, IntArray]:
     """Rows of the chosen graphs, one graph after the other, and the pointer into them."""
-    counts = (ptr[1:] - ptr[:-1])[graphs]
+    first = ptr[graphs]
+    counts = ptr[graphs + 1] - first  # not of all graphs: there may be millions
     starts = pointer(counts)
-    rows = np.arange(starts[-1]) + np.repeat(ptr[:-1][graphs] - starts[:-1], counts)
+    rows = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
     return rows, starts

@@ -79,8 +79,7 @@ class _Contrast(torch.autograd.Function):
     """Runs each chunk forward and backward at once, so only one chunk's activations ever exist.
 
     The loss adds up over chunks, so the gradients do too: they are collected on the way forward and only
-        scaled
-    on the way back. Nothing is computed twice.
+    scaled on the way back. Nothing is computed twice.
     """
 
     @staticmethod

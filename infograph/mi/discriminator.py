@@ -42,7 +42,7 @@ class Discriminator(nn.Module):
             Sum-pooled vectors make raw scores, and so the loss, huge.
 
     Differs from the paper: one linear shortcut joins input and output, as in the authors' code;
-        `conditioned`.
+    `conditioned`.
     """
 
     def __init__(self, dim: int, *, conditioned: bool = False) -> None:

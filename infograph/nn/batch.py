@@ -88,7 +88,7 @@ class Batcher:
         graphs = np.asarray(graphs)
         kinds = self.colouring.graph_kinds[graphs]
         _, first, which, copies = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
-        distinct = graphs[first]
+        distinct, node_ptr = graphs[first], self.colouring.node_ptr
         weights = torch.from_numpy(copies.astype(np.float32)).to(self.device)
         chosen, _, _ = self._choose(0, distinct)
         x = torch.from_numpy(self.colouring.node_table[chosen]).to(self.device)
@@ -100,7 +100,7 @@ class Batcher:
             x,
             self._edge_table,
             rounds,
-            torch.from_numpy(np.diff(self.colouring.node_ptr)[distinct]).to(self.device),
+            torch.from_numpy(node_ptr[distinct + 1] - node_ptr[distinct]).to(self.device),
             weights,
             torch.from_numpy(which).to(self.device),
             self._node_colour(graphs) if nodes else None,
