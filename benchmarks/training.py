@@ -44,8 +44,8 @@ def networks(colouring: Colouring, dtype: torch.dtype) -> tuple[InfoGraphObjecti
     """Both sides with the same weights."""
     torch.manual_seed(0)
     widths, node_dim = split_width(DIM, LAYERS), colouring.node_table.shape[1]
-    ours = InfoGraphObjective(GIN(node_dim, widths), widths).to(dtype)
-    return ours, PerNode(node_dim, widths).to(dtype).copy_from(ours.encoder, ours.discriminator)
+    ours = InfoGraphObjective(GIN(node_dim, widths)).to(dtype)
+    return ours, PerNode(node_dim, widths).to(dtype).copy_from(ours.encoder, ours.local_global.discriminator)
 
 
 def reference_batch(
@@ -71,7 +71,7 @@ def agreement(graphs: GraphSet, colouring: Colouring, chosen: IntArray) -> dict[
     expected = theirs.loss(*reference_batch(graphs, colouring, chosen, torch.float64))
     loss.backward()
     expected.backward()
-    pairs = theirs.paired_parameters(ours.encoder, ours.discriminator)
+    pairs = theirs.paired_parameters(ours.encoder, ours.local_global.discriminator)
     everything = math.sqrt(sum(float(a.grad.square().sum()) for a, _ in pairs))
     worst = 0.0
     for a, b in pairs:

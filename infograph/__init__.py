@@ -14,6 +14,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from infograph.baselines.atom_counts import AtomCounts as AtomCounts
+    from infograph.baselines.fingerprints import FingerprintForest as FingerprintForest
+    from infograph.baselines.mean import MeanPredictor as MeanPredictor
     from infograph.contract import load as load
     from infograph.data.align import concatenate as concatenate
     from infograph.data.convert import as_graphset as as_graphset
@@ -26,16 +29,23 @@ if TYPE_CHECKING:
     from infograph.data.sets.registry import load_dataset as load_dataset
     from infograph.data.storage import open_graphs as open_graphs
     from infograph.data.storage import save_graphs as save_graphs
+    from infograph.estimators.classifier import InfoGraphClassifier as InfoGraphClassifier
     from infograph.estimators.infograph import InfoGraph as InfoGraph
+    from infograph.estimators.regressor import InfoGraphRegressor as InfoGraphRegressor
     from infograph.evaluate import cross_validate as cross_validate
     from infograph.evaluate import paired_test as paired_test
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AtomCounts": "infograph.baselines.atom_counts",
     "Column": "infograph.data.schema",
+    "FingerprintForest": "infograph.baselines.fingerprints",
     "GraphSet": "infograph.data.graphset",
     "InfoGraph": "infograph.estimators.infograph",
+    "InfoGraphClassifier": "infograph.estimators.classifier",
+    "InfoGraphRegressor": "infograph.estimators.regressor",
+    "MeanPredictor": "infograph.baselines.mean",
     "Schema": "infograph.data.schema",
     "as_graphset": "infograph.data.convert",
     "concatenate": "infograph.data.align",

@@ -42,6 +42,10 @@ class InvalidParameter(InfoGraphError, ValueError):
     """A setting outside its range, or two settings that exclude each other."""
 
 
+class InvalidTarget(InvalidParameter):
+    """Labels that cannot be learned from, or that are not those of the graphs."""
+
+
 class NothingLeft(InvalidParameter):
     """Not one of `n_graphs` inputs could be used."""
 
@@ -71,3 +75,7 @@ class MissingExtra(InfoGraphError, ImportError):
 
 class UnknownCategoryWarning(UserWarning):
     """Categories never seen in training; their nodes or edges are encoded as "unknown"."""
+
+
+class TargetWarning(UserWarning):
+    """Labels that can be used, but are probably not what was meant."""

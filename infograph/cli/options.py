@@ -95,6 +95,18 @@ class ReadingOptions:
     stereo: Annotated[
         bool | None, typer.Option(help="Stereochemistry of molecules is seen.", rich_help_panel=READING)
     ] = None
+    salts: Annotated[
+        Literal["keep", "strip"] | None,
+        typer.Option(help="Keep counter-ions and solvents of molecules, or not.", rich_help_panel=READING),
+    ] = None
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=UNIT",
+            help="A column's unit, if its header does not end in it; repeatable.",
+            rich_help_panel=READING,
+        ),
+    ] = None
 
     def read(
         self,
@@ -125,6 +137,8 @@ class ReadingOptions:
             directed=self.directed,
             hydrogens=self.hydrogens,
             stereo=self.stereo,
+            salts=self.salts,
+            units=dict(map(_unit, self.unit or ())),
         )
 
 
@@ -178,6 +192,13 @@ class ModelOptions:
             node_columns=names(columns.node_columns),
             edge_columns=edge if edge is None or columns.weight is None else [*edge, columns.weight],
         )
+
+
+def _unit(text: str) -> tuple[str, str]:
+    name, equals, unit = (part.strip() for part in text.rpartition("="))
+    if not (name and equals and unit):
+        raise typer.BadParameter(f"{text!r}, expected COLUMN=UNIT such as logS=mol/L", param_hint="--unit")
+    return name, unit
 
 
 def names(text: str | None) -> list[str] | None:

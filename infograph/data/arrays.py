@@ -55,7 +55,8 @@ def from_pyg(
     kept but not an encoder's input.
     """
     known = Schema(
-        node=(Column("pos", "float", used=False),), edge=(Column("edge_weight", "float", role="weight"),)
+        node=(Column("pos", "float", used=False, role="position"),),
+        edge=(Column("edge_weight", "float", role="weight"),),
     )
     return collect(graphs, _from_data, ids=ids, errors=errors, columns=known)
 

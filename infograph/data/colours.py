@@ -89,7 +89,7 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
         rounds: number of rounds, one per layer of the encoder.
         node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
     """
-    colour, node_table = _initial(graphs, node_features)
+    colour, node_table = node_inputs(graphs, node_features)
     target_order = np.argsort(graphs.edge_index[1], kind="stable")
     source, target = graphs.edge_index[:, target_order].astype(np.int64)
     heard_ptr = np.searchsorted(target, np.arange(graphs.n_nodes + 1))
@@ -109,6 +109,18 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
             made.append(made[-1])
         colours.append(colour)
     return Colouring(graphs.node_ptr, tuple(colours), tuple(made), node_table, edge_table)
+
+
+def node_inputs(graphs: GraphSet, node_features: str = "auto") -> tuple[IntArray, NDArray[np.float32]]:
+    """The colour of every node before the first round (N,), and the encoder's input of each (C_0, F)."""
+    columns = graphs.schema.features("node")
+    if node_features == "degree":
+        degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
+        colour, first = group_rows([degree])
+        return colour, np.log1p(degree[first]).astype(np.float32)[:, None]
+    if node_features == "constant" or not columns:
+        return np.zeros(graphs.n_nodes, np.int32), np.ones((min(1, graphs.n_nodes), 1), np.float32)
+    return _tabulate(columns, [graphs.node[column.name] for column in columns])
 
 
 def node_width(schema: Schema, node_features: str = "auto") -> int:
@@ -132,18 +144,6 @@ class _Arcs:
     label: IntArray  # (E,) distinct features
     n_labels: int
     weight: NDArray[Any] | None
-
-
-def _initial(graphs: GraphSet, node_features: str) -> tuple[IntArray, NDArray[np.float32]]:
-    """Round-0 colours, and the encoder's input of each."""
-    columns = graphs.schema.features("node")
-    if node_features == "degree":
-        degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
-        colour, first = group_rows([degree])
-        return colour, np.log1p(degree[first]).astype(np.float32)[:, None]
-    if node_features == "constant" or not columns:
-        return np.zeros(graphs.n_nodes, np.int32), np.ones((min(1, graphs.n_nodes), 1), np.float32)
-    return _tabulate(columns, [graphs.node[column.name] for column in columns])
 
 
 def _edge_codes(graphs: GraphSet, order: IntArray) -> tuple[IntArray, NDArray[np.float32]]:

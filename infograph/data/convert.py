@@ -14,6 +14,7 @@ from infograph.data.align import align, concatenate
 from infograph.data.arrays import from_edges as from_edges
 from infograph.data.arrays import from_pyg as from_pyg
 from infograph.data.assemble import Errors
+from infograph.data.chem.salts import Salts
 from infograph.data.columns import id_array, is_missing
 from infograph.data.graphset import GraphSet
 from infograph.data.networks import Choice as Choice
@@ -34,6 +35,7 @@ def as_graphset(
     edge: Choice = None,
     weight: str | None = None,
     hydrogens: bool | None = None,
+    salts: Salts | None = None,
     ids: Sequence[str | int] | None = None,
     errors: Errors = "raise",
     schema: Schema | None = None,
@@ -46,6 +48,7 @@ def as_graphset(
         node, edge: attributes of networkx graphs to keep: names, or {name: "categorical" | "float"}.
         weight: the networkx edge attribute that multiplies messages.
         hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
+        salts: "keep" all pieces of molecules or "strip" counter-ions; None as `schema` says, else "keep".
         ids: the user's ids, one per graph; the position otherwise.
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
         schema: the schema of a fitted model; the graphs are read and coded its way.
@@ -61,7 +64,14 @@ def as_graphset(
         from infograph.data.files import read_graphs
 
         graphs = read_graphs(
-            source, node=node, edge=edge, weight=weight, hydrogens=hydrogens, errors=errors, schema=schema
+            source,
+            node=node,
+            edge=edge,
+            weight=weight,
+            hydrogens=hydrogens,
+            salts=salts,
+            errors=errors,
+            schema=schema,
         )
         graphs = _with_ids(graphs, ids)
     else:
@@ -71,6 +81,7 @@ def as_graphset(
             edge=edge,
             weight=weight,
             hydrogens=hydrogens,
+            salts=salts,
             ids=ids,
             errors=errors,
             schema=schema,
@@ -87,6 +98,7 @@ def _from_list(
     edge: Choice,
     weight: str | None,
     hydrogens: bool | None,
+    salts: Salts | None,
     ids: Sequence[str | int] | None,
     errors: Errors,
     schema: Schema | None,
@@ -105,7 +117,7 @@ def _from_list(
     if isinstance(first, str) or _is_a(first, "rdkit.Chem", "Mol"):
         from infograph.data.chem.molecules import from_molecules
 
-        return from_molecules(items, ids=ids, errors=errors, schema=schema, hydrogens=hydrogens)
+        return from_molecules(items, ids=ids, errors=errors, schema=schema, hydrogens=hydrogens, salts=salts)
     if hasattr(first, "edge_index"):
         return from_pyg(items, ids=ids, errors=errors)
     if isinstance(first, tuple):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from infograph.data.assemble import Errors, check_errors
+from infograph.data.chem.salts import Salts
 from infograph.data.formats.reading import LABEL, ReadOptions
 from infograph.data.graphset import GraphSet
 from infograph.data.networks import Choice
 from infograph.data.schema import Schema
 from infograph.data.storage import MARKER, open_graphs
+from infograph.data.units import graph_column, with_units
 from infograph.errors import FileMissing, InvalidFile, SchemaMismatch
 
 SMILES_FILES = (".smi", ".smiles")
@@ -39,6 +41,8 @@ def read_graphs(
     directed: bool = False,
     hydrogens: bool | None = None,
     stereo: bool | None = None,
+    salts: Salts | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> GraphSet:
     """Read graphs from a file, a folder, or a data set's name.
 
@@ -54,13 +58,20 @@ def read_graphs(
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
         schema: the schema of a fitted model; the graphs are read its way.
         smiles: the column with the SMILES; found by its name otherwise.
-        id: the column, SDF property or JSON key with the user's ids; found by its name otherwise.
-        label: the column that becomes the graph column `y`; whole numbers and texts become categories.
+        id: the column, SDF property or JSON key with the user's ids; found by its name otherwise, if all its
+            values are given and different. The position otherwise.
+        label: the column that becomes the graph column `y`; whole numbers and texts become categories. It may
+            be named without the unit in its header, like every column.
         node, edge: attributes of networks to keep, or columns of stored sets that encoders see.
         weight: the edge attribute that multiplies messages.
         directed: whether edge lists, and JSON lines that do not say, are directed.
         hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
         stereo: whether the encoder sees stereochemistry; None as `schema` says, else no.
+        salts: "keep" all pieces of molecules, or "strip" counter-ions and solvents and list them in the graph
+            column `stripped` (`infograph.data.chem.salts.SaltStripper` has the rule); None as `schema` says,
+            else "keep".
+        units: {column: unit} of graph columns of numbers; otherwise the unit at the end of a header such as
+            "logS [mol/L]" or "Tm (K)".
 
     Raises:
         FileMissing: there is no such file.
@@ -81,8 +92,10 @@ def read_graphs(
         directed=directed,
         hydrogens=hydrogens,
         stereo=stereo,
+        salts=salts,
+        units=units or {},
     )
-    return _checked(_read(source, options), source, options)
+    return with_units(_checked(_read(source, options), source, options), options.units, label)
 
 
 def _read(source: str | Path, options: ReadOptions) -> GraphSet:
@@ -181,11 +194,7 @@ def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
     graphs = replace(graphs, schema=schema)
     if options.label is None:
         return graphs
-    column = schema.column("graph", options.label)
-    if column is None:
-        raise SchemaMismatch(
-            f"no graph column {options.label!r}; there are: {[c.name for c in schema.graph]}"
-        )
+    column = graph_column(schema, options.label)
     return graphs.with_column("graph", replace(column, name=LABEL), graphs.graph[column.name])
 
 

@@ -18,7 +18,7 @@ from infograph.errors import InvalidFile, SchemaMismatch
 
 Kind = Literal["categorical", "float", "text"]
 Level = Literal["node", "edge", "graph"]
-Role = Literal["feature", "weight"]
+Role = Literal["feature", "weight", "position"]
 Category = str | int | bool
 LEVELS: tuple[Level, ...] = ("node", "edge", "graph")
 
@@ -36,7 +36,8 @@ class Column:
             made.
         unit: physical unit, empty where there is none.
         used: whether encoders see the column unless told otherwise (TU edge labels and coordinates: False).
-        role: "feature", or "weight" for the edge column that multiplies messages.
+        role: "feature", "weight" for the edge column that multiplies messages, or "position" for the node
+            column with coordinates in space, of which encoders see only distances.
         mean, scale: what standardises a float column, one pair per dimension; empty before `fit`.
     """
 
@@ -65,7 +66,7 @@ class Column:
 
         Dimensions that only hold 0 and 1 are indicators and stay as they are; constant ones are only centred.
         """
-        if self.kind != "float" or self.role == "weight":
+        if self.kind != "float" or self.role != "feature":
             return self
         rows = np.asarray(values, dtype=np.float64).reshape(len(values), self.width)  # (rows, width)
         if len(rows) == 0:
@@ -120,6 +121,11 @@ class Schema:
     def weight(self) -> Column | None:
         """The edge column that multiplies messages, if there is one."""
         return next((column for column in self.edge if column.used and column.role == "weight"), None)
+
+    @property
+    def position(self) -> Column | None:
+        """The node column with coordinates in space, if there is one."""
+        return next((column for column in self.node if column.role == "position"), None)
 
     def select(self, level: Level, names: Iterable[str] | None) -> Schema:
         """A copy in which encoders see just the columns `names` of a level; None keeps the choice as it is.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -14,7 +13,6 @@ from torch import Tensor, nn
 
 from infograph.contract import GraphTransformer, State
 from infograph.data.align import align
-from infograph.data.colours import edge_width, node_width, refine
 from infograph.data.convert import as_graphset
 from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
@@ -22,17 +20,18 @@ from infograph.data.schema import Schema
 from infograph.data.storage import json_ready
 from infograph.errors import InvalidParameter, NothingLeft
 from infograph.estimators.card import model_card
+from infograph.estimators.networks import AnyBatcher, Architecture, EncoderName, NodeFeatures, make_source
 from infograph.estimators.settings import check_epochs, check_settings, choose_device
 from infograph.estimators.vectors import check_finite, compute, with_gaps
 from infograph.methods.infograph import InfoGraphObjective
 from infograph.mi.bounds import BoundName
 from infograph.mi.contrast import Weighting
-from infograph.nn.batch import Batcher, ColourBatch
-from infograph.nn.gin import GIN, split_width
-from infograph.nn.nodes import NodeBatcher, NodeEncoder
+from infograph.nn.batch import Batch
+from infograph.nn.encoder import GraphEncoder
 from infograph.nn.readout import Readout
 from infograph.train.batches import cut
 from infograph.train.checkpoint import load_weights
+from infograph.train.feeds import GraphFeed
 from infograph.train.loop import Epoch, Plan, Watcher, train
 from infograph.train.progress import ProgressReport
 from infograph.train.statistics import collect_statistics
@@ -80,8 +79,9 @@ class InfoGraph(GraphTransformer):
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
             those the schema marks as used. Edge columns turn GIN into GINE.
         node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
-        encoder: "gin", or a module `forward(x, edge_index, batch) -> list of node states per layer`, which is
-            copied.
+        encoder: "gin"; "enn-s2s", the paper's encoder of molecules with coordinates, which also takes
+            continuous edge features; "auto" for the second where there are such; or a module
+            `forward(x, edge_index, batch) -> list of node states per layer`, which is copied.
         norm: BatchNorm after every GIN layer.
         learn_eps: learn GIN's eps instead of fixing it at 0.
         weight_decay: Adam's L2 penalty; the paper has none here.
@@ -120,7 +120,7 @@ class InfoGraph(GraphTransformer):
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
         node_features: Literal["auto", "constant", "degree"] = "auto",
-        encoder: Literal["gin"] | nn.Module = "gin",
+        encoder: EncoderName | nn.Module = "gin",
         norm: bool = True,
         learn_eps: bool = False,
         weight_decay: float = 0.0,
@@ -181,7 +181,7 @@ class InfoGraph(GraphTransformer):
     def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
         """`fit(graphs).transform(graphs)`, colouring the graphs once."""
         source, known = self._fit(graphs, **fit_params)
-        return check_finite(self._vectors(source, known), known)
+        return check_finite(self._vectors(source), known)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
@@ -204,7 +204,7 @@ class InfoGraph(GraphTransformer):
         checkpoint: str | Path | None = None,
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
-    ) -> tuple[Batcher | NodeBatcher, GraphSet]:
+    ) -> tuple[AnyBatcher, GraphSet]:
         check_settings(self)
         warm = self.warm_start and hasattr(self, "schema_")
         if warm:
@@ -212,12 +212,13 @@ class InfoGraph(GraphTransformer):
             known = as_graphset(graphs, schema=self.schema_)
         else:
             read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
-            known = align(read, self._schema_of(read))
+            architecture = Architecture.of(self).resolved(read)
+            known = align(read, architecture.schema(read, self.node_columns, self.edge_columns))
         _check_enough(known)
         before = {name: vars(self)[name] for name in LEARNED if name in vars(self)}
         try:
             if not warm:
-                self._build(known.schema)
+                self._build(known.schema, architecture)
             source = self._source(known)
             plan = self._plan(known, epochs, checkpoint, resume)
             self._train(source, known, plan, watchers)
@@ -232,36 +233,24 @@ class InfoGraph(GraphTransformer):
         """Refuse to go on training a network that other settings ask to be another one."""
         for name, value in self._built.items():
             now = getattr(self, name)
-            if isinstance(value, str | int | float) and isinstance(now, str | int | float) and now != value:
+            plain = isinstance(value, str | int | float) and isinstance(now, str | int | float)
+            if plain and now != value and now != "auto":
                 raise InvalidParameter(
                     f"{name}={now!r}, but the network to go on with was made with {name}={value!r}: "
                     f"set it back, or start anew with fit and warm_start=False"
                 )
 
-    def _schema_of(self, graphs: GraphSet) -> Schema:
-        """The schema to remember: the chosen columns only, their scaling fitted."""
-        schema = graphs.schema.select("node", self.node_columns).select("edge", self.edge_columns)
-        for level in ("node", "edge"):
-            used = tuple(c.fitted(getattr(graphs, level)[c.name]) for c in getattr(schema, level) if c.used)
-            schema = schema.replace(level, used)
-        return schema
+    def _source(self, graphs: GraphSet) -> AnyBatcher:
+        features: NodeFeatures = self._built["node_features"]
+        return make_source(self.network_.encoder, graphs, features, choose_device(self.device))
 
-    def _source(self, graphs: GraphSet) -> Batcher | NodeBatcher:
-        device = choose_device(self.device)
-        features = self._built["node_features"]
-        if isinstance(self.network_.encoder, NodeEncoder):
-            return NodeBatcher(graphs, len(self.network_.encoder.widths), features, device)
-        return Batcher(refine(graphs, self._built["layers"], node_features=features), device)
-
-    def _build(self, schema: Schema) -> None:
+    def _build(self, schema: Schema, architecture: Architecture) -> None:
         """A network with fresh weights for graphs of this schema."""
+        self._built = {**{name: getattr(self, name) for name in BUILT}, **vars(architecture)}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
-            encoder, widths = self._make_encoder(node_width(schema, self.node_features), edge_width(schema))
             self.network_ = InfoGraphObjective(
-                encoder,
-                widths,
-                readout=self.readout,
+                architecture.build(schema),
                 weighting=self.weighting,
                 bound=self.bound,
                 conditioned=self.discriminator == "conditioned",
@@ -269,17 +258,9 @@ class InfoGraph(GraphTransformer):
                 memory_mb=self.memory_mb,
             ).to(choose_device(self.device))
         self.history_ = []
-        self._built = {name: getattr(self, name) for name in BUILT}
         self._optimiser = torch.optim.Adam(
             self.network_.parameters(), lr=self.lr, weight_decay=self.weight_decay, fused=True
         )
-
-    def _make_encoder(self, node_dim: int, edge_dim: int) -> tuple[nn.Module, list[int]]:
-        if isinstance(self.encoder, nn.Module):
-            encoder = NodeEncoder(copy.deepcopy(self.encoder), node_dim)
-            return encoder, encoder.widths
-        widths = split_width(self.dim, self.layers)
-        return GIN(node_dim, widths, edge_dim, norm=self.norm, learn_eps=self.learn_eps), widths
 
     def _plan(
         self,
@@ -295,18 +276,19 @@ class InfoGraph(GraphTransformer):
             data["checksum of the graphs"] = fingerprint(graphs)
         passes = self.epochs if epochs is None else epochs
         identity = {**settings, **data}
-        return Plan(passes, self.batch_size, self.max_nodes, self.random_state, checkpoint, resume, identity)
+        return Plan(passes, self.random_state, checkpoint, resume, identity)
 
     def _train(
-        self, source: Batcher | NodeBatcher, graphs: GraphSet, plan: Plan, watchers: Sequence[Watcher] = ()
+        self, source: AnyBatcher, graphs: GraphSet, plan: Plan, watchers: Sequence[Watcher] = ()
     ) -> None:
         if plan.epochs == 0 and not self.history_:
-            order = cut(np.arange(len(graphs)), graphs.sizes, plan.batch_size, plan.max_nodes, least=2)
+            order = cut(np.arange(len(graphs)), graphs.sizes, self.batch_size, self.max_nodes, least=2)
             collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
             return
         for group in self._optimiser.param_groups:  # of a model that goes on with other settings
             group.update(lr=self.lr, weight_decay=self.weight_decay)
-        arguments = (self.network_, self._optimiser, source, graphs.sizes, plan)
+        feed = GraphFeed(source, graphs.sizes, self.batch_size, self.max_nodes, plan.seed)
+        arguments = (self.network_, self._optimiser, feed, plan)
         if self.verbose:
             with ProgressReport() as report:
                 history = train(*arguments, watchers=[report, *watchers])
@@ -334,7 +316,7 @@ class InfoGraph(GraphTransformer):
             if errors == "nan" and error.n_graphs:
                 return np.full((error.n_graphs, self.network_.dim), np.nan, np.float32)
             raise
-        vectors = self._vectors(self._source(known), known)
+        vectors = self._vectors(self._source(known))
         return with_gaps(vectors, known.rejected) if errors == "nan" else check_finite(vectors, known)
 
     def transform_nodes(self, graphs: Any) -> NDArray[np.float32]:
@@ -354,15 +336,17 @@ class InfoGraph(GraphTransformer):
     def _n_features_out(self) -> int:
         return self.network_.dim
 
-    def _vectors(self, source: Batcher | NodeBatcher, graphs: GraphSet) -> NDArray[np.float32]:
-        return compute(
-            self.network_, source, graphs, lambda batch: self.network_.encode(batch)[1][batch.which]
-        )
+    @property
+    def _encoder(self) -> GraphEncoder:
+        return self.network_.encoder
 
-    def _per_node(self, graphs: Any, what: Callable[[ColourBatch], Tensor]) -> NDArray[np.float32]:
+    def _vectors(self, source: AnyBatcher) -> NDArray[np.float32]:
+        return compute(self.network_, source, lambda batch: self.network_.encode(batch)[1][batch.which])
+
+    def _per_node(self, graphs: Any, what: Callable[[Batch], Tensor]) -> NDArray[np.float32]:
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
-        return compute(self.network_, self._source(known), known, what, nodes=True)
+        return compute(self.network_, self._source(known), what, nodes=True)
 
     # ---- saving
 
@@ -371,7 +355,7 @@ class InfoGraph(GraphTransformer):
 
     def _set_state(self, state: State) -> None:
         check_settings(self)
-        self._build(self.schema_)
+        self._build(self.schema_, Architecture.of(self))
         load_weights(
             self.network_, {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
         )

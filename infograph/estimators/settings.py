@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
 
 from infograph.errors import InvalidParameter
+from infograph.methods.infograph_star import Transfer, TransferScale
+from infograph.methods.objectives import ObjectiveName
+from infograph.mi.local_global import Patches
 
 CHOICES: dict[str, tuple[str, ...]] = {
+    "objective": get_args(ObjectiveName),
+    "transfer": get_args(Transfer),
+    "transfer_scale": get_args(TransferScale),
+    "patches": get_args(Patches),
     "readout": ("sum", "mean", "max"),
     "weighting": ("graph", "node"),
     "bound": ("jsd", "dv", "infonce"),
@@ -25,10 +32,17 @@ LEAST: dict[str, float] = {
     "batch_size": 2,
     "max_nodes": 1,
     "random_state": 0,
+    "ramp_up": 0,
+    "patience": 0,
+    "early_stopping": 1,
+    "steps_per_epoch": 1,
+    "n_models": 1,
 }
+MAY_BE_NONE = ("layers", "early_stopping", "steps_per_epoch", "noise")
 LARGEST_SEED = 2**32 - 1  # numpy's
-POSITIVE = ("lr", "memory_mb")
-NOT_NEGATIVE = ("prior", "weight_decay")
+POSITIVE = ("lr", "memory_mb", "radius")
+NOT_NEGATIVE = ("prior", "weight_decay", "lam", "consistency", "noise")
+SHARES = ("factor", "decay", "threshold")
 
 
 def check_settings(estimator: Any) -> None:
@@ -37,7 +51,8 @@ def check_settings(estimator: Any) -> None:
     Raises:
         InvalidParameter: says which, what it is and what it may be.
     """
-    settings = estimator.get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    settings = {k: v for k, v in given.items() if v is not None or k not in MAY_BE_NONE}
     for name, allowed in CHOICES.items():
         if name in settings and settings[name] not in allowed:
             raise InvalidParameter(
@@ -54,7 +69,11 @@ def check_settings(estimator: Any) -> None:
         if not _finite(value) or value < 0 or (name in POSITIVE and value == 0):
             kind = "positive" if name in POSITIVE else "not negative"
             raise InvalidParameter(f"{name}={value!r}: expected a finite number that is {kind}")
-    if settings["dim"] < settings["layers"]:
+    for name in SHARES:
+        value = settings.get(name, 1.0)
+        if not _finite(value) or not 0 <= value <= 1:
+            raise InvalidParameter(f"{name}={value!r}: expected a number from 0 to 1")
+    if settings["dim"] < settings.get("layers", 1):
         raise InvalidParameter(
             f"dim={settings['dim']} is less than layers={settings['layers']}: a layer needs a width"
         )
@@ -69,14 +88,14 @@ def check_epochs(epochs: object) -> None:
 
 
 def _check_encoder(encoder: object) -> None:
-    if isinstance(encoder, nn.Module) or encoder == "gin":
+    if isinstance(encoder, nn.Module) or encoder in ("auto", "gin", "enn-s2s"):
         return
     hint = (
         "; this model was saved with one: pass it again, load(folder, encoder=...)"
         if encoder == "custom"
         else ""
     )
-    raise InvalidParameter(f"encoder={encoder!r}: expected 'gin' or a torch module{hint}")
+    raise InvalidParameter(f"encoder={encoder!r}: expected 'auto', 'gin', 'enn-s2s' or a torch module{hint}")
 
 
 def choose_device(device: str) -> torch.device:

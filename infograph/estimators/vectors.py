@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,25 +12,22 @@ from torch import Tensor, nn
 
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.errors import InvalidGraph
-from infograph.nn.batch import Batcher, ColourBatch
-from infograph.nn.nodes import NodeBatcher
+from infograph.estimators.networks import AnyBatcher
 from infograph.train.batches import cut
-
-BATCH_NODES = 100_000  # nodes per batch without gradients
 
 
 @torch.inference_mode()
 def compute(
     network: nn.Module,
-    source: Batcher | NodeBatcher,
-    graphs: GraphSet,
-    what: Callable[[ColourBatch], Tensor],
+    source: AnyBatcher,
+    what: Callable[[Any], Tensor],
     *,
     nodes: bool = False,
 ) -> NDArray[np.float32]:
     """`what` of all graphs, joined, with the network in evaluation mode."""
     network.eval()
-    batches = cut(np.arange(len(graphs)), graphs.sizes, len(graphs), BATCH_NODES)
+    n_graphs = len(source.loads)
+    batches = cut(np.arange(n_graphs), source.loads, n_graphs, source.most)
     parts = [what(source.batch(chosen, nodes=nodes)).float().cpu() for chosen in batches]
     joined: NDArray[np.float32] = torch.cat(parts).numpy()
     return joined

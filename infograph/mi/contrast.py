@@ -16,7 +16,7 @@ from torch import Tensor
 
 from infograph.mi.bounds import Bound, Pairs
 from infograph.mi.discriminator import Scorer, Tail
-from infograph.nn.batch import ColourBatch
+from infograph.nn.batch import Batch
 from infograph.nn.sparse import Rows
 
 Weighting = Literal["graph", "node"]
@@ -49,7 +49,7 @@ class PairWeights:
         return own, others
 
 
-def pair_weights(batch: ColourBatch, weighting: Weighting, dtype: torch.dtype) -> PairWeights:
+def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> PairWeights:
     """The weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node."""
     rows, copies = batch.members.columns, batch.copies.to(dtype)  # (C, G), (G,)
     sizes = batch.sizes.to(dtype)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from infograph.nn.batch import ColourBatch
+from infograph.nn.batch import Batch
 from infograph.nn.norm import WeightedBatchNorm
 
 
@@ -37,7 +37,8 @@ class Discriminator(nn.Module):
     """Scores (patch, graph) pairs: T[c, g] for every colour c and distinct graph g of a batch.
 
     Args:
-        dim: width of patch and graph vectors, and of the scores' common space.
+        patch_dim, graph_dim: widths of patch and graph vectors.
+        dim: width of the space in which they are compared.
         conditioned: BatchNorm on the graph vectors before their projection and scores divided by sqrt(dim).
             Sum-pooled vectors make raw scores, and so the loss, huge.
 
@@ -45,13 +46,13 @@ class Discriminator(nn.Module):
     `conditioned`.
     """
 
-    def __init__(self, dim: int, *, conditioned: bool = False) -> None:
+    def __init__(self, patch_dim: int, graph_dim: int, dim: int, *, conditioned: bool = False) -> None:
         super().__init__()
         self.dim = dim
-        self.local, self.whole = FeedForward(dim, dim), FeedForward(dim, dim)
-        self.norm = WeightedBatchNorm(dim) if conditioned else None
+        self.local, self.whole = FeedForward(patch_dim, dim), FeedForward(graph_dim, dim)
+        self.norm = WeightedBatchNorm(graph_dim) if conditioned else None
 
-    def forward(self, states: Sequence[Tensor], graph_vectors: Tensor, batch: ColourBatch) -> Scorer:
+    def forward(self, states: Sequence[Tensor], graph_vectors: Tensor, batch: Batch) -> Scorer:
         """The scores of all pairs, up to what `Scorer` computes in chunks.
 
         The local network's first layer and its shortcut are linear in the concatenated layers (Eq. 2), so
@@ -73,7 +74,7 @@ class Discriminator(nn.Module):
         return self.whole(self.norm(graph_vectors, copies)) / math.sqrt(self.dim)  # type: ignore[no-any-return]
 
 
-def _lift(batch: ColourBatch, weight: Tensor, bias: Tensor, states: Sequence[Tensor]) -> Tensor:
+def _lift(batch: Batch, weight: Tensor, bias: Tensor, states: Sequence[Tensor]) -> Tensor:
     lifted: Tensor = _Lift.apply(batch, weight, bias, *states)  # type: ignore[no-untyped-call]
     return lifted
 
@@ -85,7 +86,7 @@ class _Lift(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, batch: ColourBatch, weight: Tensor, bias: Tensor, *states: Tensor) -> Tensor:
+    def forward(ctx: Any, batch: Batch, weight: Tensor, bias: Tensor, *states: Tensor) -> Tensor:
         blocks = weight.split([state.shape[1] for state in states], 1)
         lifted = torch.addmm(bias, states[0], blocks[0].T)
         for state, block, round_ in zip(states[1:], blocks[1:], batch.rounds[1:], strict=True):

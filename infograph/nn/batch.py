@@ -1,4 +1,4 @@
-"""ColourBatch: some graphs of a colouring as the sparse counts that a GIN over colours multiplies with."""
+"""Batches of graphs; ColourBatch: as the sparse counts that a GIN over colours multiplies with."""
 
 from __future__ import annotations
 
@@ -38,15 +38,14 @@ class BatchRound:
     message_code: Tensor | None = None
 
 
-@dataclass(frozen=True)
-class ColourBatch:
+@dataclass(frozen=True, kw_only=True)
+class Batch:
     """Some graphs as their distinct ones: graphs that no encoder tells apart are computed once.
 
     B graphs were asked for, G of them are distinct; they have N nodes.
 
     Attributes:
         x: (C_0, F) inputs of the distinct nodes.
-        edge_table: (L, F_e) inputs of the distinct edges.
         rounds: one per layer.
         sizes: (G,) nodes per distinct graph.
         copies: (G,) how many of the graphs asked for are this one.
@@ -55,7 +54,6 @@ class ColourBatch:
     """
 
     x: Tensor
-    edge_table: Tensor
     rounds: Sequence[BatchRound]
     sizes: Tensor
     copies: Tensor
@@ -73,11 +71,30 @@ class ColourBatch:
         return torch.repeat_interleave(self.which, self.sizes[self.which])
 
 
+@dataclass(frozen=True, kw_only=True)
+class ColourBatch(Batch):
+    """A batch for GIN and GINE over colours.
+
+    Attributes:
+        edge_table: (L, F_e) inputs of the distinct edges.
+    """
+
+    edge_table: Tensor
+
+
 class Batcher:
-    """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0."""
+    """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0.
+
+    Attributes:
+        loads: (G,) what a graph costs in a batch: its nodes.
+        most: what a batch without gradients may cost.
+    """
+
+    most = 100_000
 
     def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
         self.colouring = colouring
+        self.loads = np.diff(colouring.node_ptr)
         self.device = device or torch.device("cpu")
         # where a colour of the whole set stands in the batch; overwritten by every batch
         self._place = [np.zeros(colouring.n_colours(k), np.int64) for k in range(len(colouring.rounds) + 1)]
@@ -97,13 +114,13 @@ class Batcher:
             n_before = len(rounds[-1].counts) if rounds else len(chosen)
             rounds.append(self._round(k, distinct, n_before, weights))
         return ColourBatch(
-            x,
-            self._edge_table,
-            rounds,
-            torch.from_numpy(node_ptr[distinct + 1] - node_ptr[distinct]).to(self.device),
-            weights,
-            torch.from_numpy(which).to(self.device),
-            self._node_colour(graphs) if nodes else None,
+            x=x,
+            rounds=rounds,
+            sizes=torch.from_numpy(node_ptr[distinct + 1] - node_ptr[distinct]).to(self.device),
+            copies=weights,
+            which=torch.from_numpy(which).to(self.device),
+            node_colour=self._node_colour(graphs) if nodes else None,
+            edge_table=self._edge_table,
         )
 
     def _node_colour(self, graphs: IntArray) -> Tensor:

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from infograph.nn.batch import BatchRound, ColourBatch
+from infograph.nn.encoder import ColourEncoder
 from infograph.nn.norm import WeightedBatchNorm
+from infograph.nn.readout import Readout
 
 
 def split_width(dim: int, layers: int) -> list[int]:
@@ -52,7 +54,7 @@ class GINLayer(nn.Module):
         return states if self.norm is None else self.norm(states, round_.counts)
 
 
-class GIN(nn.Module):
+class GIN(ColourEncoder):
     """K layers; returns the states after each, the patch representations at all depths (Eq. 2).
 
     Args:
@@ -61,6 +63,7 @@ class GIN(nn.Module):
         edge_dim: inputs per edge; 0 for GIN, more for GINE.
         norm: BatchNorm after every layer, weighted by node counts.
         learn_eps: learn eps instead of fixing it at 0.
+        readout: how node states become a graph vector; the paper sums.
     """
 
     def __init__(
@@ -69,12 +72,12 @@ class GIN(nn.Module):
         widths: Sequence[int],
         edge_dim: int = 0,
         *,
+        readout: Readout = "sum",
         norm: bool = True,
         learn_eps: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(widths, readout)
         inputs = [in_dim, *widths[:-1]]
-        self.widths = list(widths)
         self.layers = nn.ModuleList(
             GINLayer(a, b, edge_dim, norm=norm, learn_eps=learn_eps)
             for a, b in zip(inputs, widths, strict=True)

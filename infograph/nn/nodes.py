@@ -9,31 +9,34 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from infograph.data.colours import refine
+from infograph.data.colours import node_inputs
 from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.errors import InvalidParameter
-from infograph.nn.batch import BatchRound, ColourBatch
+from infograph.nn.batch import Batch, BatchRound
+from infograph.nn.encoder import ColourEncoder
+from infograph.nn.readout import Readout
 from infograph.nn.sparse import Identity, SparseMatrix
 
 
-@dataclass(frozen=True)
-class NodeBatch(ColourBatch):
+@dataclass(frozen=True, kw_only=True)
+class NodeBatch(Batch):
     """A batch in which every node is its own colour, with the tensors that PyG modules expect."""
 
-    edge_index: Tensor = None  # type: ignore[assignment]
-    graph: Tensor = None  # type: ignore[assignment]
+    edge_index: Tensor
+    graph: Tensor
 
 
 class NodeBatcher:
-    """Cuts per-node batches out of a GraphSet."""
+    """Cuts per-node batches out of a GraphSet; `loads` and `most` as for `Batcher`."""
+
+    most = 100_000
 
     def __init__(
         self, graphs: GraphSet, layers: int, node_features: str, device: torch.device | None = None
     ) -> None:
-        colouring = refine(graphs, 0, node_features=node_features)
-        self.graphs, self.layers = graphs, layers
+        self.graphs, self.layers, self.loads = graphs, layers, graphs.sizes
         self.device = device or torch.device("cpu")
-        self._table, self._colour = colouring.node_table, colouring.node_colours[0]
+        self._colour, self._table = node_inputs(graphs, node_features)
 
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> NodeBatch:
         """The batch of `graphs`, positions in the GraphSet."""
@@ -44,7 +47,6 @@ class NodeBatcher:
         round_ = BatchRound(Identity(), Identity(), torch.ones(n, device=self.device), members)
         return NodeBatch(
             x=torch.from_numpy(self._table[self._colour[rows]]).to(self.device),
-            edge_table=torch.zeros(1, 0),
             rounds=[round_] * self.layers,
             sizes=torch.from_numpy(np.asarray(chosen.sizes)).to(self.device),
             copies=torch.ones(len(chosen), device=self.device),
@@ -55,33 +57,34 @@ class NodeBatcher:
         )
 
 
-class NodeEncoder(nn.Module):
+class NodeEncoder(ColourEncoder):
     """A user's `forward(x, edge_index, batch) -> list of node states per layer`, checked.
 
     Args:
         module: the user's module.
         node_dim: inputs per node; the widths of its layers are found by trying it on two joined nodes.
+        readout: how node states become a graph vector.
     """
 
-    def __init__(self, module: nn.Module, node_dim: int) -> None:
-        super().__init__()
-        self.module = module.eval()
+    def __init__(self, module: nn.Module, node_dim: int, readout: Readout = "sum") -> None:
         pair = torch.tensor([[0, 1], [1, 0]])
         with torch.no_grad():
-            tried = self._states(torch.zeros(2, node_dim), pair, torch.zeros(2, dtype=torch.long))
-        self.widths = [state.shape[1] for state in tried]
+            tried = _states(module.eval(), torch.zeros(2, node_dim), pair, torch.zeros(2, dtype=torch.long))
+        super().__init__([state.shape[1] for state in tried], readout)
+        self.module = module
 
     def forward(self, batch: NodeBatch) -> list[Tensor]:
         """States per layer: K tensors (N, D_k)."""
-        return self._states(batch.x, batch.edge_index, batch.graph)
+        return _states(self.module, batch.x, batch.edge_index, batch.graph)
 
-    def _states(self, x: Tensor, edge_index: Tensor, graph: Tensor) -> list[Tensor]:
-        states: Any = self.module(x, edge_index, graph)
-        tensors = isinstance(states, list | tuple) and all(isinstance(state, Tensor) for state in states)
-        if not tensors or not states or any(state.dim() != 2 or len(state) != len(x) for state in states):
-            got = [tuple(state.shape) for state in states] if tensors else type(states).__name__
-            raise InvalidParameter(
-                f"encoder.forward(x, edge_index, batch) must return a list with one tensor of shape "
-                f"({len(x)}, width) per layer; it returned {got}"
-            )
-        return list(states)
+
+def _states(module: nn.Module, x: Tensor, edge_index: Tensor, graph: Tensor) -> list[Tensor]:
+    states: Any = module(x, edge_index, graph)
+    tensors = isinstance(states, list | tuple) and all(isinstance(state, Tensor) for state in states)
+    if not tensors or not states or any(state.dim() != 2 or len(state) != len(x) for state in states):
+        got = [tuple(state.shape) for state in states] if tensors else type(states).__name__
+        raise InvalidParameter(
+            f"encoder.forward(x, edge_index, batch) must return a list with one tensor of shape "
+            f"({len(x)}, width) per layer; it returned {got}"
+        )
+    return list(states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,28 @@ FILE = "checkpoint.safetensors"
 
 
 def write_checkpoint(
-    folder: str | Path, network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, Any]
+    folder: str | Path,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    run: dict[str, Any],
+    best: Mapping[str, Tensor] | None = None,
 ) -> Path:
-    """Write the state after an epoch; `run` is what identifies and describes the run, JSON-ready."""
+    """Write the state after an epoch.
+
+    Args:
+        folder: where to; there is one checkpoint in a folder.
+        network, optimiser: as they are now.
+        run: what identifies and describes the run, JSON-ready.
+        best: the weights of the best epoch so far, where there is a best one.
+    """
     folder = Path(folder)
     check_folder(folder)
-    tensors = {f"network.{name}": tensor.contiguous().cpu() for name, tensor in network.state_dict().items()}
+    states = {"network": network.state_dict(), "best": best or {}}
+    tensors = {
+        f"{kind}.{name}": tensor.contiguous().cpu()
+        for kind in states
+        for name, tensor in states[kind].items()
+    }
     for position, state in optimiser.state_dict()["state"].items():
         tensors.update({f"optimiser.{position}.{key}": value.contiguous() for key, value in state.items()})
     partial = folder / f".{FILE}.{os.getpid()}"
@@ -64,17 +81,23 @@ def load_weights(network: nn.Module, weights: dict[str, Tensor]) -> None:
         raise InvalidParameter(f"the saved weights do not fit this encoder: {reason}") from error
 
 
-def restore(tensors: dict[str, Tensor], network: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    """Put a checkpoint's tensors back in place.
+def restore(
+    tensors: dict[str, Tensor], network: nn.Module, optimiser: torch.optim.Optimizer
+) -> dict[str, Tensor]:
+    """Put a checkpoint's tensors back in place, and give the best weights so far, if it has some.
 
     Raises:
         InvalidParameter: the network has another shape than the checkpoint's.
     """
-    weights = {name.removeprefix("network."): t for name, t in tensors.items() if name.startswith("network.")}
-    load_weights(network, weights)
+    load_weights(network, _of_kind(tensors, "network"))
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimiser."):
             _, position, key = name.split(".")
             state.setdefault(int(position), {})[key] = tensor
     optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+    return _of_kind(tensors, "best")
+
+
+def _of_kind(tensors: dict[str, Tensor], kind: str) -> dict[str, Tensor]:
+    return {name.removeprefix(f"{kind}."): t for name, t in tensors.items() if name.startswith(f"{kind}.")}

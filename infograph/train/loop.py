@@ -1,4 +1,4 @@
-"""The training loop: epochs over seeded batches, history, checkpoints, resume."""
+"""The training loop: epochs over seeded batches, history, validation, checkpoints, resume."""
 
 from __future__ import annotations
 
@@ -6,26 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from infograph.data.graphset import IntArray
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.methods.terms import LossTerms
-from infograph.train.batches import cut, shuffled
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
+from infograph.train.feeds import Feed
+from infograph.train.schedule import Schedule, best_epoch
 
 Epoch = dict[str, float]
-
-
-class Source(Protocol):
-    """Gives the batch of some graphs."""
-
-    def batch(self, graphs: IntArray) -> Any:
-        """The batch of these positions."""
-        ...
+Weights = dict[str, Tensor]
+ERROR = "validation"  # the figure of an epoch that schedule and choice of weights go by
 
 
 @dataclass(frozen=True)
@@ -33,22 +27,23 @@ class Plan:
     """How to train.
 
     Attributes:
-        epochs: passes over all graphs, those of a resumed checkpoint included.
-        batch_size: graphs per step.
-        max_nodes: nodes per step, as long as two graphs remain.
-        seed: of the batch order and of any noise; the result is a function of it.
+        epochs: at most so many, those of a resumed checkpoint included.
+        seed: of any noise; the result is a function of it.
         checkpoint: a folder to write the state to after every epoch.
         resume: continue from that folder's checkpoint.
         identity: what must not differ between a checkpoint and the run that resumes it.
+        schedule: how the learning rate falls and when to stop; None leaves the rate as it is.
+        validate: figures of the network after an epoch, with ERROR among them if the schedule is to go by it
+            and the weights of the best epoch are to be kept; None goes by the loss and keeps the last ones.
     """
 
     epochs: int
-    batch_size: int
-    max_nodes: int
     seed: int
     checkpoint: str | Path | None = None
     resume: bool = False
     identity: dict[str, Any] = field(default_factory=dict)
+    schedule: Schedule | None = None
+    validate: Callable[[], Epoch] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +63,7 @@ Watcher = Callable[[Progress], None]
 def train(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
-    source: Source,
-    sizes: IntArray,
+    feed: Feed,
     plan: Plan,
     *,
     watchers: Sequence[Watcher] = (),
@@ -80,27 +74,51 @@ def train(
         TrainingDiverged: the loss is no longer finite.
         InvalidParameter: the checkpoint to resume is of another run.
     """
-    history = _resume(network, optimiser, plan) if plan.resume else []
-    _keep(network, optimiser, plan, history)  # so that an interrupt in the first epoch finds one too
-    network.train()
+    history, best = _resume(network, optimiser, plan) if plan.resume else ([], {})
+    _keep(network, optimiser, plan, history, best)  # so that an interrupt in the first epoch finds one too
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         for epoch in range(len(history) + 1, plan.epochs + 1):
+            if plan.schedule is not None and not _set_rate(optimiser, plan.schedule, history):
+                break
             torch.manual_seed(plan.seed * 1_000_003 + epoch)  # noise and dropout repeat in a resumed run
-            batches = cut(
-                shuffled(len(sizes), plan.seed, epoch), sizes, plan.batch_size, plan.max_nodes, least=2
-            )
-            history.append(_epoch(network, optimiser, source, batches, (epoch, plan.epochs), watchers))
-            _keep(network, optimiser, plan, history)
+            network.train()
+            record, steps = _epoch(network, optimiser, feed, (epoch, plan.epochs), watchers)
+            network.eval()
+            if plan.validate is not None:
+                record |= {"lr": optimiser.param_groups[0]["lr"], **plan.validate()}
+            history.append(record)
+            if ERROR in record and best_epoch(_errors(history)) == len(history) - 1:
+                best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+            _keep(network, optimiser, plan, history, best)
+            for watcher in watchers:
+                watcher(Progress(epoch, plan.epochs, steps, steps, record))
+    if best:
+        network.load_state_dict(best)
     network.eval()
     return history
 
 
-def _keep(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan, history: Sequence[Epoch]) -> None:
+def _errors(history: Sequence[Epoch]) -> list[float]:
+    return [record.get(ERROR, record["loss"]) for record in history]
+
+
+def _set_rate(optimiser: torch.optim.Optimizer, schedule: Schedule, history: Sequence[Epoch]) -> bool:
+    """The rate for the next epoch; whether there is to be one."""
+    errors = _errors(history)
+    for group in optimiser.param_groups:
+        group["lr"] = schedule.rate(errors)
+    return not schedule.ended(errors)
+
+
+def _keep(
+    network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan, history: Sequence[Epoch], best: Weights
+) -> None:
     if plan.checkpoint is not None:
-        write_checkpoint(plan.checkpoint, network, optimiser, {"identity": plan.identity, "history": history})
+        run = {"identity": plan.identity, "history": history}
+        write_checkpoint(plan.checkpoint, network, optimiser, run, best)
 
 
-def _resume(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan) -> list[Epoch]:
+def _resume(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan) -> tuple[list[Epoch], Weights]:
     if plan.checkpoint is None:
         raise InvalidParameter("resume needs the folder of a checkpoint: pass checkpoint=...")
     tensors, run = read_checkpoint(plan.checkpoint)
@@ -112,22 +130,23 @@ def _resume(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan) ->
             f"the checkpoint in {plan.checkpoint} is of another run: {key} was {saved.get(key)!r}, "
             f"now it is {plan.identity[key]!r}"
         )
-    restore(tensors, network, optimiser)
     history: list[Epoch] = run["history"]
-    return history
+    return history, restore(tensors, network, optimiser)
 
 
 def _epoch(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
-    source: Source,
-    batches: Sequence[IntArray],
+    feed: Feed,
     epoch: tuple[int, int],
     watchers: Iterable[Watcher],
-) -> Epoch:
+) -> tuple[Epoch, int]:
+    """The record of an epoch and its steps; of the last step, watchers hear once the epoch is complete."""
     started, totals, n_graphs = time.perf_counter(), {}, 0  # type: float, Epoch, int
-    for step, graphs in enumerate(batches, start=1):
-        terms: LossTerms = network(source.batch(graphs))
+    after_update: Callable[[], None] = getattr(network, "after_update", lambda: None)
+    updates = feed.updates(epoch[0])
+    for step, update in enumerate(updates, start=1):
+        terms: LossTerms = network(feed.batch(update))
         loss = float(terms.total.detach())
         if not torch.isfinite(terms.total.detach()):
             rate = optimiser.param_groups[0]["lr"]
@@ -138,12 +157,14 @@ def _epoch(
         optimiser.zero_grad(set_to_none=True)
         terms.total.backward()
         optimiser.step()
-        n_graphs += len(graphs)
+        after_update()
+        n_graphs += feed.size(update)
         for name, value in {"loss": loss, **{k: float(v) for k, v in terms.shown.items()}}.items():
-            totals[name] = totals.get(name, 0.0) + value * len(graphs)
+            totals[name] = totals.get(name, 0.0) + value * feed.size(update)
         seconds = time.perf_counter() - started
         means = {name: total / n_graphs for name, total in totals.items()}
         record = {"epoch": epoch[0], **means, "seconds": seconds, "graphs_per_second": n_graphs / seconds}
-        for watcher in watchers:
-            watcher(Progress(*epoch, step, len(batches), record))
-    return record
+        if step < len(updates):
+            for watcher in watchers:
+                watcher(Progress(*epoch, step, len(updates), record))
+    return record, len(updates)

@@ -116,9 +116,11 @@ def test_chosen_columns(tmp_path: Path) -> None:
     graphs = read_graphs(path, smiles="structure", id="v")
     assert graphs.n_nodes == 6 and graphs.ids.tolist() == ["0.5", "nan", "NA"]
     assert graphs.graph["id"].tolist() == [1, 1, 2]  # ids that repeat are not taken for ids unasked
-    np.testing.assert_array_equal(
-        read_graphs(path, smiles="structure", label="v").graph["y"], [0.5, np.nan, np.nan]
-    )
+    with pytest.warns(
+        UserWarning, match=r"a\.csv: the column 'id' repeats '1', so graphs are numbered by position; id='id'"
+    ):
+        labelled = read_graphs(path, smiles="structure", label="v")
+    np.testing.assert_array_equal(labelled.graph["y"], [0.5, np.nan, np.nan])
     with pytest.raises(InvalidFile, match=r"no SMILES column among \['id', 'structure', 'smiles', 'v'\]"):
         read_graphs(path, smiles="nothing")
     with pytest.raises(InvalidParameter, match=r"label='nothing': .* has no such column"):

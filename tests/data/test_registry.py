@@ -100,7 +100,9 @@ def serve(monkeypatch: pytest.MonkeyPatch, content: bytes) -> list[str]:
 
 
 @needs_real
-@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in CATALOGUE if entry.name != "QM9"], ids=lambda entry: entry.name
+)
 def test_the_six_sets(entry: catalogue.Entry) -> None:
     first = load_dataset(entry.name, root=REAL, download=False)  # verifies all counts
     again = load_dataset(entry.name.lower(), root=REAL, download=False)

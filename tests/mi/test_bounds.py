@@ -56,13 +56,17 @@ def small_batch(seed: int = 0):
     """Four MUTAG graphs, two of them the same, through a small network, and the scores of every node."""
     graphs = load_dataset("MUTAG")[[0, 3, 30, 3]]
     torch.manual_seed(seed)
-    network = InfoGraphObjective(GIN(7, [3, 3]), [3, 3]).double().train()
+    network = InfoGraphObjective(GIN(7, [3, 3])).double().train()
     batch = Batcher(refine(graphs, 2)).batch(np.arange(4), nodes=True)
     with torch.no_grad():
         states, vectors = network.encode(batch)
-        scorer = network.discriminator(states, vectors, batch)
-        local = network.discriminator.local(torch.cat([batch.rounds[1].own @ states[0], states[1]], 1))
-        scores = (local @ network.discriminator.whole(vectors).T)[batch.node_colour][:, batch.which]
+        scorer = network.local_global.discriminator(states, vectors, batch)
+        local = network.local_global.discriminator.local(
+            torch.cat([batch.rounds[1].own @ states[0], states[1]], 1)
+        )
+        scores = (local @ network.local_global.discriminator.whole(vectors).T)[batch.node_colour][
+            :, batch.which
+        ]
     return batch, scorer, scores, graphs.node_graph.tolist()
 
 
@@ -155,7 +159,7 @@ def test_the_shortcut_and_three_layers_of_the_discriminator():
 
 def test_the_conditioned_discriminator_normalises_and_scales():
     torch.manual_seed(0)
-    discriminator = Discriminator(4, conditioned=True)
+    discriminator = Discriminator(4, 4, 4, conditioned=True)
     vectors = torch.randn(6, 4) * 1000
     normal = (vectors - vectors.mean(0)) / torch.sqrt(vectors.var(0, unbiased=False) + 1e-5)
     torch.testing.assert_close(discriminator.project(vectors, torch.ones(6)), discriminator.whole(normal) / 2)

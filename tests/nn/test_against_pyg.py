@@ -22,13 +22,11 @@ WIDTHS = split_width(22, 3)
 def both_sides(colouring: Colouring, readout: str, weighting: str) -> tuple[InfoGraphObjective, PerNode]:
     torch.manual_seed(1)
     node_dim, edge_dim = colouring.node_table.shape[1], colouring.edge_table.shape[1]
-    ours = InfoGraphObjective(
-        GIN(node_dim, WIDTHS, edge_dim), WIDTHS, readout=readout, weighting=weighting
-    ).double()
+    ours = InfoGraphObjective(GIN(node_dim, WIDTHS, edge_dim, readout=readout), weighting=weighting).double()
     for p in ours.parameters():  # zero biases and unit scales would hide mistakes
         p.data += 0.1 * torch.randn_like(p)
     theirs = PerNode(node_dim, WIDTHS, edge_dim, readout).double()
-    return ours, theirs.copy_from(ours.encoder, ours.discriminator)
+    return ours, theirs.copy_from(ours.encoder, ours.local_global.discriminator)
 
 
 def per_node_inputs(graphs: GraphSet, colouring: Colouring) -> tuple[torch.Tensor, ...]:
@@ -57,7 +55,7 @@ def assert_equal_everywhere(graphs: GraphSet, readout: str = "sum", weighting: s
     loss.backward()
     expected.backward()
     scale = max(float(p.grad.abs().max()) for p in theirs.parameters())
-    for a, b in theirs.paired_parameters(ours.encoder, ours.discriminator):
+    for a, b in theirs.paired_parameters(ours.encoder, ours.local_global.discriminator):
         torch.testing.assert_close(b.grad, a.grad, rtol=1e-8, atol=1e-10 * scale)
     for layer, norm in zip(ours.encoder.layers, theirs.norms, strict=True):
         torch.testing.assert_close(layer.norm.running_mean, norm.running_mean)

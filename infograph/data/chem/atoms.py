@@ -23,8 +23,12 @@ ELEMENT = Column("element", "categorical", categories=tuple(PERIODIC_TABLE.split
 CHARGE = Column("charge", "categorical", categories=tuple(range(-4, 5)))
 HYDROGENS = Column("hydrogens", "categorical", categories=tuple(range(5)))
 AROMATIC = Column("aromatic", "categorical", categories=(False, True))
+ATOMIC_NUMBER = Column("atomic_number", "float")
+HYBRIDISATION = Column(
+    "hybridisation", "categorical", categories=("s", "sp", "sp2", "sp3", "sp2d", "sp3d", "sp3d2")
+)
 CHIRALITY = Column("chirality", "categorical", categories=("none", "R", "S"))
-POSITION = Column("position", "float", width=3, unit="angstrom", used=False)
+POSITION = Column("position", "float", width=3, unit="angstrom", used=False, role="position")
 
 BOND = Column("bond", "categorical", categories=("single", "double", "triple", "aromatic"))
 STEREO = Column("stereo", "categorical", categories=("none", "E", "Z"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,23 @@ from numpy.typing import NDArray
 from infograph.data.assemble import Errors, check_errors, nothing_left
 from infograph.data.chem.atoms import (
     AROMATIC,
+    ATOMIC_NUMBER,
     BOND,
     CHARGE,
     CHIRALITY,
     ELEMENT,
+    HYBRIDISATION,
     HYDROGENS,
     POSITION,
     SMILES,
     STEREO,
 )
 from infograph.data.chem.bonds import Bonds
+from infograph.data.chem.salts import STRIPPED, Salts, SaltStripper, salts_option
 from infograph.data.chem.sanitise import sanitise
 from infograph.data.columns import id_array
 from infograph.data.graphset import GraphSet, Rejected, pointer
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Category, Column, Schema
 from infograph.errors import InvalidGraph, MissingExtra, NothingLeft
 
 Columns = list[tuple[Column, NDArray[Any]]]
@@ -43,13 +47,15 @@ def from_molecules(
     schema: Schema | None = None,
     hydrogens: bool | None = None,
     stereo: bool | None = None,
+    salts: Salts | None = None,
+    descriptors: bool | None = None,
     keep_smiles: bool = True,
 ) -> GraphSet:
     """SMILES strings and RDKit molecules, mixed as you like, -> GraphSet.
 
     Every molecule is sanitised the same way, so that a SMILES and a molecule with other explicit hydrogens or
-    Kekule bonds give the same graph. Salts and other molecules in several pieces are legal. Isotopes are
-    ignored.
+    Kekule bonds give the same graph. Salts and other molecules in several pieces are legal; only
+    `salts="strip"` reduces them to one piece. Isotopes are ignored.
 
     Columns (`chem/atoms.py` lists their categories, which are fixed: all molecule sets share one schema):
       * node: `element`, `charge`, `hydrogens` (how many are attached; only where they are not nodes
@@ -59,8 +65,10 @@ def from_molecules(
       * edge: `bond` (single, double, triple, aromatic; dative bonds count as single);
       * with `stereo`: `chirality` (R, S) of atoms and `stereo` (E, Z) of bonds, by the CIP rules and so the
         same whatever the order of the atoms;
+      * with `descriptors`: `atomic_number` (a float) and `hybridisation` of atoms ("s" for hydrogen), and
+        `hydrogens` even where these are nodes: atom features of Gilmer et al. (2017), used on QM9;
       * `position` (not an encoder's input) where every molecule has three-dimensional coordinates;
-      * graph: the canonical `smiles`.
+      * graph: the canonical `smiles`; with `salts="strip"` also `stripped`, the SMILES of what was dropped.
 
     Args:
         items: the molecules.
@@ -69,6 +77,9 @@ def from_molecules(
         schema: the schema of a fitted model: molecules are read with its options.
         hydrogens: whether hydrogens become nodes; None as `schema` says, else no.
         stereo: whether mirror images and E / Z isomers differ; None as `schema` says, else no.
+        descriptors: whether atoms get the further columns above; None as `schema` says, else no.
+        salts: "keep" all pieces of a molecule, or "strip" counter-ions and solvents by the rule of
+            `infograph.data.chem.salts.SaltStripper`; None as `schema` says, else "keep".
         keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster.
 
     Raises:
@@ -84,8 +95,9 @@ def from_molecules(
     options = {
         "hydrogens": _option(hydrogens, schema, "hydrogens"),
         "stereo": _option(stereo, schema, "stereo"),
+        "descriptors": _option(descriptors, schema, "descriptors"),
     }
-    builder = _Builder(**options, keep_smiles=keep_smiles)
+    builder = _Builder(**options, salts=salts_option(salts, schema), keep_smiles=keep_smiles)
     good: list[str | int] = []
     rejected: list[Rejected] = []
     with rdBase.BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
@@ -112,21 +124,32 @@ def _option(given: bool | None, schema: Schema | None, name: str) -> bool:
 class _Builder:
     """Collects molecules column by column, in arrays of single bytes."""
 
-    def __init__(self, hydrogens: bool, stereo: bool, keep_smiles: bool) -> None:
+    def __init__(
+        self, hydrogens: bool, stereo: bool, descriptors: bool, salts: Salts, keep_smiles: bool
+    ) -> None:
         from rdkit import Chem
         from rdkit.Chem import rdCIPLabeler
 
         self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
         self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
+        self.salts, self.strip = salts, SaltStripper().strip if salts == "strip" else None
+        self.stripped: list[str] = []
+        self.descriptors = descriptors
         self.atoms: list[tuple[Column, Callable[[Any], int], array[int]]] = [
             (ELEMENT, Chem.Atom.GetAtomicNum, array("B")),
             (CHARGE, Chem.Atom.GetFormalCharge, array("b")),
         ]
         if not hydrogens:
             self.atoms.append((HYDROGENS, Chem.Atom.GetTotalNumHs, array("B")))
+        elif descriptors:
+            attached = partial(Chem.Atom.GetTotalNumHs, includeNeighbors=True)
+            self.atoms.append((HYDROGENS, attached, array("B")))
         self.atoms.append((AROMATIC, Chem.Atom.GetIsAromatic, array("B")))
         if stereo:
             self.atoms.append((CHIRALITY, _chirality, array("B")))
+        if descriptors:
+            self.atoms.append((ATOMIC_NUMBER, Chem.Atom.GetAtomicNum, array("B")))
+            self.atoms.append((HYBRIDISATION, _hybridisation, array("b")))
         self.sizes = array("q")
         self.bonds = Bonds(stereo=stereo)
         self.positions: list[NDArray[np.float64]] | None = []
@@ -141,6 +164,10 @@ class _Builder:
             heavy = chem.RemoveHs(mol)
         if not mol.GetNumAtoms():
             raise ValueError("a molecule without atoms")
+        if self.strip is not None:
+            mol, dropped = self.strip(mol)
+            heavy = chem.RemoveHs(mol) if dropped else heavy
+            self.stripped.append(dropped)
         if self.keep_smiles:
             self.smiles.append(chem.MolToSmiles(heavy))
         self._add_graph(chem.AddHs(mol, addCoords=True) if self.hydrogens else heavy)
@@ -166,6 +193,8 @@ class _Builder:
         node: Columns = [(column, _codes(column, values)) for column, _, values in self.atoms]
         edge: Columns = [(BOND, bond), (STEREO, stereo)] if self.stereo else [(BOND, bond)]
         graph: Columns = [(SMILES, np.array(self.smiles, np.str_))] if self.keep_smiles else []
+        if self.strip is not None:
+            graph.append((STRIPPED, np.array(self.stripped, np.str_)))
         if self.positions:
             node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
         return GraphSet(
@@ -180,10 +209,15 @@ class _Builder:
                 node=tuple(column for column, _ in node),
                 edge=tuple(column for column, _ in edge),
                 graph=tuple(column for column, _ in graph),
-                options=(("hydrogens", self.hydrogens), ("stereo", self.stereo)),
+                options=self._options(),
             ),
             rejected=rejected,
         )
+
+    def _options(self) -> tuple[tuple[str, Category], ...]:
+        """How the molecules were read; schemas made before there were descriptors do not mention them."""
+        options = (("hydrogens", self.hydrogens), ("stereo", self.stereo), ("salts", self.salts))
+        return (*options, ("descriptors", True)) if self.descriptors else options
 
 
 def _chirality(atom: Any) -> int:
@@ -192,8 +226,15 @@ def _chirality(atom: Any) -> int:
     return CHIRALITY.categories.index(label) if label in CHIRALITY.categories else 0
 
 
-def _codes(column: Column, values: array[int]) -> NDArray[np.int32]:
+def _hybridisation(atom: Any) -> int:
+    """The code of an atom's hybridisation, -1 for none; RDKit does not say that of the hydrogens it adds."""
+    return 0 if atom.GetAtomicNum() == 1 else int(atom.GetHybridization()) - 1
+
+
+def _codes(column: Column, values: array[int]) -> NDArray[np.generic]:
     """Atomic numbers, charges, counts and flags -> codes; what is outside the categories is unknown."""
+    if column.kind == "float":
+        return np.array(values, np.float32)
     first = column.categories[0]
     codes = np.array(values, np.int32) - (first if isinstance(first, int) else 0)
     return np.where((codes < 0) | (codes > column.unknown), column.unknown, codes)

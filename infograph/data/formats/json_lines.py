@@ -20,6 +20,7 @@ import networkx as nx
 from infograph.data.formats.reading import LABEL, ReadOptions, in_file, read_text, with_columns
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.networks import Choice, from_networkx
+from infograph.data.units import match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 RESERVED = ("nodes", "edges", "directed")
@@ -70,8 +71,8 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     if not isinstance(content, dict) or "nodes" not in content:
         raise ValueError("expected an object with 'nodes' and 'edges'")
     columns = {name: value for name, value in content.items() if name not in RESERVED}
-    label = options.label or "label"
-    if label in columns:
+    label = match_name(columns, options.label or "label")
+    if label is not None:
         columns[LABEL] = columns.pop(label)
     elif options.label is not None:
         columns.pop(LABEL, None)  # another label than the one asked for

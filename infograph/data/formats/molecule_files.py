@@ -33,16 +33,14 @@ def read_smi(path: Path, options: ReadOptions) -> GraphSet:
 def read_sdf(path: Path, options: ReadOptions) -> GraphSet:
     """An SDF file: properties become graph columns, titles the ids unless `id` names a property."""
     records = list(_records(path, options))
-    mols = [mol for _, mol, _ in records]
-    names = list(dict.fromkeys(name for _, _, properties in records for name in properties))
-    columns = {name: [properties.get(name, "") for _, _, properties in records] for name in names}
-    titles = [
-        mol.GetProp("_Name").strip() if hasattr(mol, "GetProp") and mol.HasProp("_Name") else ""
-        for mol in mols
-    ]
+    mols = [mol for _, _, mol, _ in records]
+    names = list(dict.fromkeys(name for *_, properties in records for name in properties))
+    columns = {name: [properties.get(name, "") for *_, properties in records] for name in names}
+    titles = [title for _, title, _, _ in records]
+    label = chosen_column(names, options.label, "label", path)
     id_column = chosen_column(names, options.id, "id", path)
     ids = columns[id_column] if id_column else titles
-    if id_column and id_column != options.label:
+    if id_column and id_column != label:
         del columns[id_column]
     return rows_to_graphs(
         path,
@@ -51,12 +49,12 @@ def read_sdf(path: Path, options: ReadOptions) -> GraphSet:
         columns=columns,
         place=lambda index: f"record {index + 1} (line {records[index][0]})",
         options=options,
-        label=chosen_column(names, options.label, "label", path),
+        label=label,
     )
 
 
-def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, Any, dict[str, str]]]:
-    """The first line, the molecule (or what is wrong with it) and the properties of every record."""
+def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, str, Any, dict[str, str]]]:
+    """Of every record its first line's number, title, molecule (or what is wrong with it) and properties."""
     try:
         from rdkit import Chem, rdBase
     except ImportError as error:
@@ -75,7 +73,8 @@ def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, Any, dict[
                 mol = Chem.MolFromMolBlock(block, removeHs=False)
                 mol = mol or Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
             bad = problem or (None if mol else "no readable molecule block")
-            yield line, Rejected(0, 0, bad) if bad else mol, _properties(record)
+            title = record.partition("\n")[0].strip()
+            yield line, title, Rejected(0, 0, bad) if bad else mol, _properties(record)
         line += record.count("\n") + 1
 
 

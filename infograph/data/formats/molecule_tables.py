@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from infograph.data.formats.edge_lists import looks_like_edges
 from infograph.data.formats.network_files import kind
 from infograph.data.formats.reading import ReadOptions, in_file, with_columns
 from infograph.data.graphset import GraphSet
+from infograph.data.units import match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "canonicalsmiles", "isomericsmiles", "smi")
@@ -28,8 +31,8 @@ def read_molecule_table(path: Path, options: ReadOptions) -> GraphSet:
     column = smiles_column(cells.names, options.smiles)
     if column is None:
         raise InvalidFile(f"{path} has no SMILES column among {cells.names}: name it with smiles=")
-    id_column = chosen_column(cells.names, options.id, "id", path) or _own_ids(cells)
     label = chosen_column(cells.names, options.label, "label", path)
+    id_column = chosen_column(cells.names, options.id, "id", path) or _own_ids(cells, path)
     others = {name: cells.columns[name] for name in cells.names if name not in (column, id_column)}
     if label is not None:
         others[label] = cells.columns[label]
@@ -59,18 +62,34 @@ def smiles_column(names: Sequence[str], chosen: str | None = None) -> str | None
 
 
 def chosen_column(names: Sequence[str], chosen: str | None, option: str, path: Path) -> str | None:
-    """`chosen`, once it is clear that the file has such a column."""
-    if chosen is not None and chosen not in names:
+    """The column that `chosen` names, with or without the unit in its header."""
+    found = None if chosen is None else match_name(names, chosen)
+    if chosen is not None and found is None:
         raise InvalidParameter(f"{option}={chosen!r}: {path} has no such column, only {list(names)}")
-    return chosen
+    return found
 
 
-def _own_ids(cells: Cells) -> str | None:
-    """A column that is called like ids and whose values are all different."""
+def _own_ids(cells: Cells, path: Path) -> str | None:
+    """A column that is called like ids and whose values are all given and different.
+
+    Where there are only columns that are called so, a warning says why they are not used.
+    """
+    unfit: list[tuple[str, str]] = []
     for name in cells.names:
-        values = cells.columns[name]
-        if name.strip().casefold() in ID_NAMES and len(set(values)) == len(values) and all(values):
+        if name.strip().casefold() not in ID_NAMES:
+            continue
+        values = [value for row, value in enumerate(cells.columns[name]) if row not in cells.broken]
+        if all(values) and len(set(values)) == len(values):
             return name
+        repeated = [value for value, times in Counter(values).items() if value and times > 1]
+        unfit.append((name, f"repeats {repeated[0]!r}" if repeated else "has empty cells"))
+    if unfit:
+        name, why = unfit[0]
+        warnings.warn(
+            f"{path}: the column {name!r} {why}, so graphs are numbered by position; "
+            f"id={name!r} takes it all the same",
+            stacklevel=2,
+        )
     return None
 
 
@@ -100,7 +119,10 @@ def rows_to_graphs(
             schema=options.schema,
             hydrogens=options.hydrogens,
             stereo=options.stereo,
+            salts=options.salts,
         )
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, place) from error
+    ours = {name for name in graphs.graph if name != label}  # the canonical SMILES stays what it is
+    columns = {f"{name}_in_file" if name in ours else name: cells for name, cells in columns.items()}
     return with_columns(graphs, columns, label=label, place=place)

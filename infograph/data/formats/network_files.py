@@ -15,6 +15,7 @@ from infograph.data.formats.edge_lists import read_edge_list
 from infograph.data.formats.reading import ReadOptions, with_columns
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.networks import from_networkx
+from infograph.data.units import match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 XML = (".graphml", ".gexf")
@@ -130,9 +131,9 @@ def _with_labels(graphs: GraphSet, ids: Sequence[str], path: Path, options: Read
             what = "stands there twice" if graph_id in rows else "has no file in the folder"
             raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
         rows[graph_id] = row
-    label = options.label or ("label" if "label" in cells.names else None)
-    if label is not None and label not in cells.names[1:]:
-        raise InvalidParameter(f"label={label!r}: {path} has no such column, only {cells.names[1:]}")
+    label = match_name(cells.names[1:], options.label or "label")
+    if label is None and options.label is not None:
+        raise InvalidParameter(f"label={options.label!r}: {path} has no such column, only {cells.names[1:]}")
     columns = {
         name: [cells.columns[name][rows[i]] if i in rows else "" for i in ids] for name in cells.names[1:]
     }

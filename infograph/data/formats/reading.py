@@ -6,18 +6,20 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from infograph.data.assemble import Errors
+from infograph.data.chem.salts import Salts
 from infograph.data.columns import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.networks import Choice
 from infograph.data.schema import Column, Schema
+from infograph.data.units import LABEL as LABEL
+from infograph.data.units import split_header
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}  # cells of a column of numbers that hold none, in any case
-LABEL = "y"  # the graph column of labels, as in the benchmark sets
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class ReadOptions:
     directed: bool = False
     hydrogens: bool | None = None
     stereo: bool | None = None
+    salts: Salts | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_text(path: Path) -> str:
@@ -49,7 +53,9 @@ def read_text(path: Path) -> str:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"{path} is truncated or no gzip file: {error}") from error
     except UnicodeDecodeError as error:
-        raise InvalidFile(f"{path} is not a text file in UTF-8 (byte {error.start})") from error
+        raise InvalidFile(
+            f"{path} is not a text file in UTF-8 (byte {error.start}): save it as UTF-8"
+        ) from error
     if "\0" in text:
         raise InvalidFile(f"{path} is not a text file: it holds zero bytes")
     if not text.strip():
@@ -73,6 +79,8 @@ def with_columns(
 ) -> GraphSet:
     """`graphs` with the cells of a table as graph columns, and with places in the file for what was rejected.
 
+    Columns of numbers take the unit at the end of their names (`infograph.data.units`).
+
     Args:
         graphs: made from the rows of the table, of which some may have been rejected.
         columns: all cells by column, rejected rows included.
@@ -85,10 +93,12 @@ def with_columns(
             continue  # the chosen label takes its place
         values, whole = typed([cell for row, cell in enumerate(cells) if row not in out])
         numeric = any(isinstance(value, float) for value in values)
-        known: Column | None = Column(name, "float") if numeric else None
+        unit = split_header(name)[1]
+        known: Column | None = Column(name, "float", unit=unit) if numeric else None
         if name == label:
             values = [int(v) if whole and isinstance(v, float) else v for v in values]  # type: ignore[assignment]
-            known = Column(LABEL, "float" if numeric and not whole else "categorical")
+            continuous = numeric and not whole
+            known = Column(LABEL, "float", unit=unit) if continuous else Column(LABEL, "categorical")
         stored, column = store_graph_column(name, values, known)
         graphs = graphs.with_column("graph", column, stored)
     rejected = (replace(r, problem=f"{place(r.index)}: {r.problem}") for r in graphs.rejected)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infograph.data.graphset import GraphSet
+from infograph.data.progress import Progress
+from infograph.data.qm9.read import find_qm9, read_qm9
+from infograph.data.qm9.rows import PATTERN as QM9_FILES
 from infograph.data.tu.files import find_tu
 from infograph.data.tu.read import read_tu
 from infograph.errors import InvalidFile, UnknownDataset
@@ -40,10 +43,19 @@ class Counts:
 
 @dataclass(frozen=True)
 class Wheel:
-    """A Python package that carries a data set in one of its folders."""
+    """A Python package that carries a data set in one of its folders; `extra` of this package brings it."""
 
     package: str
     folder: str
+    extra: str = ""
+
+
+def _read_tu(path: Path, name: str, progress: Progress | None) -> GraphSet:
+    return read_tu(path, name)
+
+
+def _read_qm9(path: Path, name: str, progress: Progress | None) -> GraphSet:
+    return read_qm9(path, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -54,20 +66,22 @@ class Entry:
         name: as its makers spell it.
         counts: what it must hold, None if that is not known.
         wheel: the package that carries it, if one does.
-        read: (path, name) -> graphs.
+        read: (path, name, progress) -> graphs.
         find: (folder, name) -> its path in that folder, None if it is not there.
         pattern: its files where its path is a folder; a change of one of them is noticed.
         url: where its zip is downloaded from; empty if it cannot be.
+        energies: whether it has energies as graph columns, which come in other units on request.
         version: of the reader; raise it when the same files give another GraphSet, and caches are rebuilt.
     """
 
     name: str
     counts: Counts | None = None
     wheel: Wheel | None = None
-    read: Callable[[Path, str], GraphSet] = read_tu
+    read: Callable[[Path, str, Progress | None], GraphSet] = _read_tu
     find: Callable[[Path, str], Path | None] = find_tu
     pattern: str = "*.txt"
     url: str = ""
+    energies: bool = False
     version: int = 1
 
     def verify(self, graphs: GraphSet, where: Path) -> None:
@@ -96,12 +110,21 @@ def _tu(name: str, counts: Counts | None = None, wheel: Wheel | None = None) -> 
 
 
 CATALOGUE: tuple[Entry, ...] = (
-    _tu("MUTAG", Counts(188, 3_371, 7_442, 2, 7, 4), Wheel("grakel", "tests/data/MUTAG")),
+    _tu("MUTAG", Counts(188, 3_371, 7_442, 2, 7, 4), Wheel("grakel", "tests/data/MUTAG", "baselines")),
     _tu("PTC_MR", Counts(344, 4_915, 10_108, 2, 18, 4)),
     _tu("IMDB-BINARY", Counts(1_000, 19_773, 193_062, 2)),
     _tu("IMDB-MULTI", Counts(1_500, 19_502, 197_806, 3)),
     _tu("REDDIT-BINARY", Counts(2_000, 859_254, 1_991_016, 2)),
     _tu("REDDIT-MULTI-5K", Counts(4_999, 2_542_071, 5_947_556, 5)),
+    Entry(
+        "QM9",
+        Counts(130_831, 2_359_210, 4_880_720, 0),
+        Wheel("qm9pack", "data", "qm9"),
+        read=_read_qm9,
+        find=find_qm9,
+        pattern=QM9_FILES,
+        energies=True,
+    ),
 )
 # More of the TU collection, to recognise misspelt names. Sets that are not listed load as well.
 # fmt: off

@@ -6,12 +6,11 @@ import http.client
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
+from infograph.data.progress import Progress
 from infograph.errors import FileMissing
 
-Progress = Callable[[int, int], None]
 TIMEOUT = 30.0  # seconds without an answer
 CHUNK = 1 << 18
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from infograph.data.graphset import GraphSet
+from infograph.data.progress import Progress
+from infograph.data.qm9.targets import HARTREE, atomisation_energies, in_units
 from infograph.data.sets.cache import downloads_folder, open_parsed, parsed_folder, store_parsed, writable
-from infograph.data.sets.catalogue import CATALOGUE, Counts, Entry, entry_for, is_known, unknown
-from infograph.data.sets.download import DownloadFailed, Progress, fetch_zip
+from infograph.data.sets.catalogue import CATALOGUE, Counts, Entry, Wheel, entry_for, is_known, unknown
+from infograph.data.sets.download import DownloadFailed, fetch_zip
 from infograph.data.sets.places import Source, folders, searched, sources
 from infograph.data.tu.files import list_tu
-from infograph.errors import FileMissing, UnknownDataset
+from infograph.errors import FileMissing, InvalidParameter, UnknownDataset
 
 
 def load_dataset(
@@ -23,30 +25,40 @@ def load_dataset(
     download: bool = True,
     node: Sequence[str] | None = None,
     edge: Sequence[str] | None = None,
+    units: str | None = None,
+    atomisation: bool = False,
     progress: Progress | None = None,
 ) -> GraphSet:
-    """A benchmark data set by name: MUTAG, PTC_MR, REDDIT-BINARY ... or any of the TU collection.
+    """A benchmark data set by name: MUTAG, PTC_MR, REDDIT-BINARY ... or any of the TU collection, or QM9.
 
     Looks in `root`, in the folder that the environment variable `INFOGRAPH_DATA` names, in the cache
-    (`INFOGRAPH_CACHE`, or the platform's) and in an installed package that carries the set (MUTAG: grakel),
-    and downloads it otherwise. The parsed set is cached; a set whose counts are known is verified. Classes
-    are the graph column "y", coded 0 ... C-1, with their original names as the column's categories.
+    (`INFOGRAPH_CACHE`, or the platform's) and in an installed package that carries the set (MUTAG: grakel,
+    QM9: qm9pack), and downloads it otherwise. The parsed set is cached; a set whose counts are known is
+    verified. Classes are the graph column "y", coded 0 ... C-1, with their original names as the column's
+    categories. QM9 has twelve targets instead, graph columns with units (`qm9/read.py` lists all columns).
 
     Args:
         name: the set's name; case does not matter.
-        root: a folder with `NAME.zip` or `NAME/`, searched first; PyG's layout is understood.
+        root: a folder with `NAME.zip` or `NAME/`, searched first; PyG's layout is understood. For QM9 a
+            folder with the CSV files of qm9pack.
         download: whether the network may be used.
         node, edge: names of the columns that encoders see; by default all node columns and no edge column.
-        progress: called during a download with bytes done and bytes in all (0 if unknown).
+        units: the unit of QM9's energies: "hartree" (as stored), "eV", "kcal/mol" or "kJ/mol".
+        atomisation: whether U0, U, H and G of QM9 are relative to the free atoms.
+        progress: called during a download with bytes done and bytes in all (0 if unknown), and while QM9 is
+            parsed with molecules done and molecules in all.
 
     Raises:
         UnknownDataset: no set of that name could be found.
         FileMissing: a known set is on no place searched and could not be downloaded.
         InvalidFile: its files are damaged, or hold something else.
         SchemaMismatch: it has no such column.
+        InvalidParameter: a unit or atomisation energies of a set without energies, or an unknown unit.
+        MissingExtra: QM9 has to be parsed and RDKit is not installed.
     """
     entry = entry_for(name)
-    graphs = _find_and_open(entry, root)
+    _check_energies(entry, units, atomisation)
+    graphs = _find_and_open(entry, root, progress)
     if graphs is None and not (download and entry.url):
         raise _not_found(entry, root, "downloads are off" if entry.url else "it cannot be downloaded")
     if graphs is None:
@@ -54,28 +66,40 @@ def load_dataset(
             graphs = _download_and_open(entry, progress)
         except DownloadFailed as error:
             raise _not_found(entry, root, str(error)) from error
+    if atomisation:
+        graphs = atomisation_energies(graphs)
+    if units is not None:
+        graphs = in_units(graphs, units)
     return replace(graphs, schema=graphs.schema.select("node", node).select("edge", edge))
 
 
-def _find_and_open(entry: Entry, root: str | Path | None) -> GraphSet | None:
+def _check_energies(entry: Entry, units: str | None, atomisation: bool) -> None:
+    if (units is not None or atomisation) and not entry.energies:
+        option = f"units={units!r}" if units is not None else f"atomisation={atomisation}"
+        raise InvalidParameter(f"{option}: {entry.name} has no energies; leave it out, or load QM9")
+    if units is not None and units not in HARTREE:
+        raise InvalidParameter(f"units={units!r}: energies come in {', '.join(HARTREE)}")
+
+
+def _find_and_open(entry: Entry, root: str | Path | None, progress: Progress | None) -> GraphSet | None:
     for source in sources(entry, root):
-        graphs = open_parsed(entry, source.path) if source.parsed else _open(entry, source.path)
+        graphs = open_parsed(entry, source.path) if source.parsed else _open(entry, source.path, progress)
         if graphs is not None:
             return graphs
     return None
 
 
-def _open(entry: Entry, path: Path) -> GraphSet:
+def _open(entry: Entry, path: Path, progress: Progress | None = None) -> GraphSet:
     """The set at `path`, from the cache if it was parsed before."""
     folder = parsed_folder(entry, path)
     cached = open_parsed(entry, folder)
     if cached is not None:
         return cached
-    return store_parsed(entry, _read(entry, path), folder)
+    return store_parsed(entry, _read(entry, path, progress), folder)
 
 
-def _read(entry: Entry, path: Path) -> GraphSet:
-    graphs = entry.read(path, entry.name)
+def _read(entry: Entry, path: Path, progress: Progress | None = None) -> GraphSet:
+    graphs = entry.read(path, entry.name, progress)
     entry.verify(graphs, path)
     return graphs
 
@@ -88,13 +112,19 @@ def _download_and_open(entry: Entry, progress: Progress | None) -> GraphSet:
 
 
 def _not_found(entry: Entry, root: str | Path | None, reason: str) -> FileMissing | UnknownDataset:
+    comes = "" if entry.url or entry.wheel is None else f" It comes with {_installs(entry.wheel)}."
+    by_hand = f"{entry.name}.zip" if entry.url else f"its files {entry.pattern}"
     searched_places = (
-        f"Searched: {searched(entry, root)}; {reason}. To place it by hand, put {entry.name}.zip into "
+        f"Searched: {searched(entry, root)}; {reason}.{comes} To place it by hand, put {by_hand} into "
         f"a folder and give that as root= or in INFOGRAPH_DATA."
     )
     if is_known(entry):
         return FileMissing(f"the data set {entry.name} is not on this machine. {searched_places}")
     return UnknownDataset(f"{unknown(entry.name)} {searched_places}")
+
+
+def _installs(wheel: Wheel) -> str:
+    return f"the package {wheel.package}: pip install 'infograph[{wheel.extra}]'"
 
 
 @dataclass(frozen=True)
@@ -104,7 +134,8 @@ class DatasetInfo:
     Attributes:
         name: the set's name.
         found: its path on this machine, empty if it is not there.
-        where: "root", "INFOGRAPH_DATA", "cache", "PACKAGE wheel", or "download" for what would be fetched.
+        where: "root", "INFOGRAPH_DATA", "cache", "PACKAGE wheel", "download" for what would be fetched, or
+            "infograph[qm9]" for what this extra would bring.
         graphs, classes, node_labels, edge_labels: how many there are.
         mean_nodes, mean_edges: per graph; an undirected edge counts once.
     """
@@ -143,7 +174,8 @@ def _is_name(name: str) -> bool:
 def _describe(entry: Entry, root: str | Path | None) -> DatasetInfo:
     source = next(sources(entry, root), None)
     counts = entry.counts or _counts(entry, source)
-    info = DatasetInfo(entry.name, str(source.path) if source else "", source.where if source else "download")
+    missing = "download" if entry.url or entry.wheel is None else f"infograph[{entry.wheel.extra}]"
+    info = DatasetInfo(entry.name, str(source.path) if source else "", source.where if source else missing)
     if counts is None:
         return info
     return replace(
