@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks import memory, readme, training
+from benchmarks import memory, molecules, readme, training
 
 if __name__ == "__main__":
     training.main()
     memory.main()
+    molecules.main()
     readme.main()

@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from infograph.baselines.mean import MeanPredictor as MeanPredictor
     from infograph.contract import load as load
     from infograph.data.align import concatenate as concatenate
+    from infograph.data.chem.duplicates import resolve_duplicates as resolve_duplicates
+    from infograph.data.chem.scaffolds import scaffold_split as scaffold_split
     from infograph.data.convert import as_graphset as as_graphset
     from infograph.data.export import to_networkx as to_networkx
     from infograph.data.export import to_pyg as to_pyg
     from infograph.data.files import read_graphs as read_graphs
     from infograph.data.graphset import GraphSet as GraphSet
+    from infograph.data.rejected import write_rejected as write_rejected
     from infograph.data.schema import Column as Column
     from infograph.data.schema import Schema as Schema
     from infograph.data.sets.registry import load_dataset as load_dataset
+    from infograph.data.splits import random_split as random_split
+    from infograph.data.splits import semi_supervised_split as semi_supervised_split
     from infograph.data.storage import open_graphs as open_graphs
     from infograph.data.storage import save_graphs as save_graphs
     from infograph.estimators.classifier import InfoGraphClassifier as InfoGraphClassifier
@@ -54,10 +59,15 @@ _HOME = {
     "load_dataset": "infograph.data.sets.registry",
     "open_graphs": "infograph.data.storage",
     "paired_test": "infograph.evaluate",
+    "random_split": "infograph.data.splits",
     "read_graphs": "infograph.data.files",
+    "resolve_duplicates": "infograph.data.chem.duplicates",
     "save_graphs": "infograph.data.storage",
+    "scaffold_split": "infograph.data.chem.scaffolds",
+    "semi_supervised_split": "infograph.data.splits",
     "to_networkx": "infograph.data.export",
     "to_pyg": "infograph.data.export",
+    "write_rejected": "infograph.data.rejected",
 }
 __all__ = ["__version__", *_HOME]
 

@@ -34,7 +34,7 @@ def test_code_uses_public_names(block):
 
 
 def test_there_is_an_example_for_each_kind_of_user():
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
     assert all(len(block.splitlines()) <= 10 for block in BLOCKS)
 
 

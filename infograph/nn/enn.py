@@ -48,8 +48,8 @@ class ENN(GraphEncoder):
         counts = [links.n_places for links in batch.links]
         collected: list[Tensor] = []
         for _ in self.widths:
-            spread = (states @ matrices.weights).split(counts)  # (P, K * D): every W_k applied to every node
-            heard = _join([a.gather(b, c) for a, b, c in zip(batch.links, features, spread, strict=True)])
+            parts = zip(batch.links, features, states.split(counts), strict=True)
+            heard = _join([links.gather(f, own @ matrices.weights) for links, f, own in parts])  # (P, D)
             states = self.gru(torch.relu_(heard + self.bias), states)
             collected.append(batch.of_nodes(states))
         return collected

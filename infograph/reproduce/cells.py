@@ -1,0 +1,76 @@
+"""Cells of a table: independent jobs, each with one small result file. A finished cell is never run twice.
+
+A cell is known by its settings: another setting is another cell, with another file. While a cell is computed
+its checkpoints are in a folder beside the results, which goes when the result is there, so that a run that
+was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infograph.data.storage import read_json, replaced_file
+from infograph.reproduce.measured import measuring
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One job of a table.
+
+    Attributes:
+        table: the table, "table1" or "table2".
+        name: for people and for the file's name, such as "U0 infograph* 0".
+        settings: everything that the result depends on, JSON-ready.
+    """
+
+    table: str
+    name: str
+    settings: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The file's name without its ending: the cell's name, and a digest of its settings."""
+        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", self.name.replace("*", "-star")).strip("-")
+        return f"{plain}-{digest}"
+
+    def path(self, results: Path) -> Path:
+        """Where its result is."""
+        return results / self.table / f"{self.key}.json"
+
+    def read(self, results: Path) -> Result | None:
+        """Its result, or None if there is none yet."""
+        path = self.path(results)
+        return read_json(path) if path.is_file() else None
+
+
+def run_cell(cell: Cell, compute: Callable[[Cell, Path], Result], results: Path) -> Result:
+    """The result of a cell: read, if it is there, else computed and kept.
+
+    Args:
+        cell: the cell.
+        compute: (cell, folder for checkpoints) -> scores and whatever else belongs into the result.
+        results: the folder of all results.
+    """
+    found = cell.read(results)
+    if found is not None:
+        return found
+    work = results / ".work" / cell.table / cell.key
+    work.mkdir(parents=True, exist_ok=True)
+    with measuring() as measured:
+        content = compute(cell, work)
+    result: Result = {"cell": cell.name, "settings": cell.settings, **content, "measured": measured}
+    cell.path(results).parent.mkdir(parents=True, exist_ok=True)
+    with replaced_file(cell.path(results)) as partial:
+        partial.write_text(json.dumps(result, indent=1) + "\n")
+    shutil.rmtree(work, ignore_errors=True)
+    return result

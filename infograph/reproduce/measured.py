@@ -1,0 +1,46 @@
+"""What a run took, and on what: the only part of a result file that differs between equal runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("infograph", "torch", "numpy", "scipy", "scikit-learn")
+
+
+@contextmanager
+def measuring() -> Iterator[dict[str, Any]]:
+    """A record that is filled when the block ends."""
+    import torch
+
+    record: dict[str, Any] = {}
+    started = time.perf_counter()
+    yield record
+    record["seconds"] = round(time.perf_counter() - started, 1)
+    record["peak_mb"] = peak_mb()
+    record["versions"] = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
+    record["machine"] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def peak_mb() -> int | None:
+    """The largest memory this process has had so far; None where the system does not tell."""
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
+    return None if found is None else int(found[1]) // 1024
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    return platform.processor() or platform.machine() if found is None else found[1].strip()
