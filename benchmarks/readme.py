@@ -71,7 +71,7 @@ def molecules_table(result: dict[str, Any]) -> str:
         f"{result['machine']['threads']} threads. Vectors differ by at most {encoder['difference']:.0e}; "
         f"{encoder['hidden_units_left']} of 128 hidden units of the edge network are left to compute; "
         f"{encoder['share_of_peak']:.0%} of this machine's matrix products. An update needs "
-        f"{step['memory_mb']:.0f} MB. QM9 opens in {1000 * reading['again_seconds']:.0f} ms once it has been read.",
+        f"{step['memory_mb']:.0f} MB. QM9 opens in {1000 * reading['again_seconds']:.0f} ms once read.",
     ]
     return "\n".join(lines)
 

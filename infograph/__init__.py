@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from infograph.baselines.atom_counts import AtomCounts as AtomCounts
     from infograph.baselines.fingerprints import FingerprintForest as FingerprintForest
+    from infograph.baselines.graphlets import Graphlets as Graphlets
     from infograph.baselines.mean import MeanPredictor as MeanPredictor
+    from infograph.baselines.random_walk import RandomWalk as RandomWalk
+    from infograph.baselines.shortest_path import ShortestPath as ShortestPath
+    from infograph.baselines.wl import WeisfeilerLehman as WeisfeilerLehman
     from infograph.contract import load as load
     from infograph.data.align import concatenate as concatenate
     from infograph.data.chem.duplicates import resolve_duplicates as resolve_duplicates
@@ -47,11 +51,15 @@ _HOME = {
     "Column": "infograph.data.schema",
     "FingerprintForest": "infograph.baselines.fingerprints",
     "GraphSet": "infograph.data.graphset",
+    "Graphlets": "infograph.baselines.graphlets",
     "InfoGraph": "infograph.estimators.infograph",
     "InfoGraphClassifier": "infograph.estimators.classifier",
     "InfoGraphRegressor": "infograph.estimators.regressor",
     "MeanPredictor": "infograph.baselines.mean",
+    "RandomWalk": "infograph.baselines.random_walk",
     "Schema": "infograph.data.schema",
+    "ShortestPath": "infograph.baselines.shortest_path",
+    "WeisfeilerLehman": "infograph.baselines.wl",
     "as_graphset": "infograph.data.convert",
     "concatenate": "infograph.data.align",
     "cross_validate": "infograph.evaluate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,26 @@ def test_molecules(capsys):
     shown = capsys.readouterr().out
     assert "could not be read: 1 of 3" in shown
     assert "toluene" in shown
+
+
+def test_few_labels_mutag(capsys):
+    run("few_labels_mutag", 1, 1)
+    shown = capsys.readouterr().out
+    assert "accuracy on 168 molecules without a label, mean of 1 draws of 20 labels" in shown
+    found = {line[2:23].strip(): float(line[23:28]) for line in shown.splitlines()[1:]}
+    assert list(found)[-3:] == ["supervised", "infograph", "infograph*"]
+    assert all(60 < found[name] <= 100 for name in ("counts of atoms", "supervised", "infograph*"))
+
+
+def test_my_molecules(capsys):
+    run("my_molecules", 2)
+    shown = capsys.readouterr().out
+    assert "left out, line 9: the SMILES 'c1ccccc' does not parse" in shown
+    assert "1 molecule stands there more than once" in shown
+    assert "32.25, 32.75 -> 32.5" in shown
+    errors = re.findall(r"error on new scaffolds (\d+\.\d\d) cm3/mol", shown)
+    assert len(errors) == 4
+    assert "after loading: butylbenzene" in shown
 
 
 def test_paper(capsys):

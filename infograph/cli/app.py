@@ -7,18 +7,21 @@ from typing import Annotated
 import typer
 
 from infograph import __version__
+from infograph.cli.compare import compare
 from infograph.cli.datasets import datasets
 from infograph.cli.embed import embed
 from infograph.cli.evaluate import evaluate
+from infograph.cli.history import history
 from infograph.cli.info import info
 from infograph.cli.map import draw
 from infograph.cli.output import show
+from infograph.cli.predict import predict
 from infograph.cli.study import study
 from infograph.cli.train import train
 
 app = typer.Typer(
     name="infograph",
-    help="Whole graphs to vectors, without labels: InfoGraph.",
+    help="Whole graphs to vectors, a few labels to predictions: InfoGraph.",
     epilog="Start with: infograph study MUTAG --out runs/mutag",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,8 +31,11 @@ app = typer.Typer(
 app.command("study")(study)
 app.command("train")(train)
 app.command("embed")(embed)
+app.command("predict")(predict)
 app.command("evaluate")(evaluate)
+app.command("compare")(compare)
 app.command("map")(draw)
+app.command("history")(history)
 app.command("info")(info)
 app.command("datasets")(datasets)
 
@@ -39,7 +45,7 @@ def infograph(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
-    """Whole graphs to vectors, without labels: InfoGraph."""
+    """Whole graphs to vectors, a few labels to predictions: InfoGraph."""
     if version:
         show(f"infograph {__version__}")
         raise typer.Exit()

@@ -44,8 +44,10 @@ def embed(
     """
     from infograph.contract import load
     from infograph.report.embed import embed_to_file
+    from infograph.report.predictions import check_embeds
 
     fitted = load(model)
+    check_embeds(fitted)
     graphs = reading.read(source, errors="raise" if errors == "raise" else "skip", schema=fitted.schema_)
     chosen = [column.name for column in graphs.schema.graph] if columns == "all" else names(columns)
     vectors = embed_to_file(fitted, graphs, out, columns=chosen or (), keep_places=errors == "nan")

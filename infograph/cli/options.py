@@ -1,4 +1,4 @@
-"""The options that verbs share: where graphs come from, how they are read, what the encoder is."""
+"""The options that verbs share: where graphs come from, and how they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
     from infograph.data.schema import Schema
-    from infograph.estimators.infograph import InfoGraph
 
 READING = "Reading the graphs"
 SEEN = "What the encoder sees"
@@ -108,6 +107,15 @@ class ReadingOptions:
         ),
     ] = None
 
+    units: Annotated[
+        Literal["hartree", "eV", "kcal/mol", "kJ/mol"] | None,
+        typer.Option(help="Energies in this unit.", rich_help_panel=READING),
+    ] = None
+    atomisation: Annotated[
+        bool,
+        typer.Option("--atomisation", help="U0, U, H, G of QM9 without free atoms.", rich_help_panel=READING),
+    ] = False
+
     def read(
         self,
         source: str,
@@ -121,77 +129,30 @@ class ReadingOptions:
         Raises:
             SchemaMismatch: there is no such label.
         """
+        from infograph.cli.progress import Reading
         from infograph.data.files import read_graphs
 
         columns = columns or ColumnOptions()
-        return read_graphs(
-            source,
-            errors=errors,
-            schema=schema,
-            smiles=self.smiles,
-            id=self.id_column,
-            label=self.label,
-            node=names(columns.node_columns),
-            edge=names(columns.edge_columns),
-            weight=columns.weight,
-            directed=self.directed,
-            hydrogens=self.hydrogens,
-            stereo=self.stereo,
-            salts=self.salts,
-            units=dict(map(_unit, self.unit or ())),
-        )
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """The settings of InfoGraph; its docstring explains each."""
-
-    epochs: Annotated[int, typer.Option(help="Passes over the graphs.", rich_help_panel=TRAINING)] = 20
-    lr: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=TRAINING)] = 1e-3
-    batch_size: Annotated[int, typer.Option(help="Graphs per step.", rich_help_panel=TRAINING)] = 128
-    weight_decay: Annotated[float, typer.Option(help="L2 penalty.", rich_help_panel=TRAINING)] = 0.0
-    max_nodes: Annotated[int, typer.Option(help="Nodes per step.", rich_help_panel=TRAINING)] = 200_000
-    memory_mb: Annotated[float, typer.Option(help="Memory for scores.", rich_help_panel=TRAINING)] = 512.0
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda ...", rich_help_panel=TRAINING)] = "auto"
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", rich_help_panel=TRAINING)] = 0
-    dim: Annotated[int, typer.Option(help="Length of the vectors.", rich_help_panel=MODEL)] = 512
-    layers: Annotated[int, typer.Option(help="GIN layers.", rich_help_panel=MODEL)] = 4
-    readout: Annotated[
-        Literal["sum", "mean", "max"], typer.Option(help="How nodes become a graph.", rich_help_panel=MODEL)
-    ] = "sum"
-    norm: Annotated[bool, typer.Option(help="BatchNorm after each layer.", rich_help_panel=MODEL)] = True
-    learn_eps: Annotated[
-        bool, typer.Option("--learn-eps", help="Learn GIN's eps.", rich_help_panel=MODEL)
-    ] = False
-    weighting: Annotated[
-        Literal["graph", "node"], typer.Option(help="What counts equally.", rich_help_panel=MODEL)
-    ] = "graph"
-    bound: Annotated[
-        Literal["jsd", "dv", "infonce"],
-        typer.Option(help="Bound on mutual information.", rich_help_panel=MODEL),
-    ] = "jsd"
-    discriminator: Annotated[
-        Literal["paper", "conditioned"],
-        typer.Option(help="As published, or better conditioned.", rich_help_panel=MODEL),
-    ] = "paper"
-    prior: Annotated[float, typer.Option(help="Weight of the prior term.", rich_help_panel=MODEL)] = 0.0
-    node_features: Annotated[
-        Literal["auto", "constant", "degree"],
-        typer.Option(help="The columns, a constant, or degrees.", rich_help_panel=SEEN),
-    ] = "auto"
-
-    def estimator(self, columns: ColumnOptions) -> InfoGraph:
-        """An estimator with these settings, not fitted."""
-        from infograph.estimators.infograph import InfoGraph
-
-        edge = names(columns.edge_columns)
-        settings = {name: value for name, value in vars(self).items() if name != "seed"}
-        return InfoGraph(
-            **settings,
-            random_state=self.seed,
-            node_columns=names(columns.node_columns),
-            edge_columns=edge if edge is None or columns.weight is None else [*edge, columns.weight],
-        )
+        with Reading(source) as bar:
+            return read_graphs(
+                source,
+                errors=errors,
+                schema=schema,
+                smiles=self.smiles,
+                id=self.id_column,
+                label=self.label,
+                node=names(columns.node_columns),
+                edge=names(columns.edge_columns),
+                weight=columns.weight,
+                directed=self.directed,
+                hydrogens=self.hydrogens,
+                stereo=self.stereo,
+                salts=self.salts,
+                units=dict(map(_unit, self.unit or ())),
+                energies=self.units,
+                atomisation=self.atomisation,
+                progress=bar,
+            )
 
 
 def _unit(text: str) -> tuple[str, str]:

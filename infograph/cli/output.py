@@ -13,7 +13,13 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
+    from infograph.estimators.search import Trial
+    from infograph.report.predictions import Predictions
+    from infograph.report.references import ErrorRow
     from infograph.report.result import Row
+
+LISTED = 20  # rejected graphs; files list all of them
+SHOWN = 50  # predictions
 
 
 def out() -> Console:
@@ -41,8 +47,10 @@ def print_json(content: Any) -> None:
     print(json.dumps(_plain(content), indent=1, ensure_ascii=False))
 
 
-def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Collection[int]) -> None:
-    """A table of names and figures; the columns `texts` may wrap on a narrow terminal."""
+def print_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Collection[int], bold: int | None = None
+) -> None:
+    """A table of names and figures; columns `texts` may wrap on a narrow terminal, one row may be bold."""
     console = out()
     space = 2 if console.width >= 70 else 1
     table = Table(box=None, pad_edge=False, padding=(0, space, 0, 0), header_style="bold")
@@ -52,8 +60,8 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Co
         table.add_column(
             escape(name), justify=justify, no_wrap=not text, overflow="fold" if text else "ellipsis"
         )
-    for row in rows:
-        table.add_row(*map(escape, row))
+    for place, row in enumerate(rows):
+        table.add_row(*map(escape, row), style="bold" if place == bold else "")
     console.print(table)
 
 
@@ -76,6 +84,60 @@ def print_scores(head: str, rows: Iterable[Row]) -> None:
     )
 
 
+def print_errors(rows: Sequence[ErrorRow]) -> None:
+    """A table of errors, with the unit in its head where there is one target only."""
+    from infograph.train.figures import WRONG
+
+    def number(value: float, unit: str) -> str:
+        return "" if math.isnan(value) else f"{100 * value:.1f}" if unit == WRONG else f"{value:.4g}"
+
+    kinds = {(row.target, row.unit) for row in rows}
+    if len(kinds) == 1:
+        target, unit = next(iter(kinds))
+        unit = f", {unit}" if unit else ""
+        head = [f"error of {target}", f"validation{unit}", f"test{unit}"]
+        lines = [[row.method, number(row.validation, row.unit), number(row.test, row.unit)] for row in rows]
+        print_table(head, lines, texts=())
+        return
+    lines = [
+        [row.target, row.method, number(row.validation, row.unit), number(row.test, row.unit), row.unit]
+        for row in rows
+    ]
+    print_table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
+
+
+def print_trials(trials: Sequence[Trial]) -> None:
+    """A table of the settings of a search and their errors, the best one marked."""
+    if not trials:
+        return
+    best = min(range(len(trials)), key=lambda n: (math.isnan(trials[n].error), trials[n].error))
+    rows = [
+        [
+            *(f"{value:g}" for value in trial.settings.values()),
+            f"{trial.error:.4g}",
+            "chosen" * (place == best),
+        ]
+        for place, trial in enumerate(trials)
+    ]
+    print_table((*trials[0].settings, "validation", ""), rows, texts=())
+
+
+def print_predictions(predictions: Predictions) -> None:
+    """The first predictions as a table."""
+    heads = [predictions.header(name) for name in predictions.columns]
+    rows = zip(*(values[:SHOWN].tolist() for values in predictions.columns.values()), strict=True)
+    texts = [place for place, name in enumerate(predictions.columns) if name == "problem"]
+    print_table(heads, [[_cell(value) for value in row] for row in rows], texts=texts)
+    if len(predictions) > SHOWN:
+        say(f"... and {len(predictions) - SHOWN:,} more; --out FILE writes all of them.")
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
 def percent(mean: float, deviation: float = math.nan) -> str:
     """ "87.2 % ± 0.8", of a figure in per cent."""
     return f"{mean:.1f} %" + ("" if deviation != deviation else f" ± {deviation:.1f}")
@@ -86,8 +148,10 @@ def say_rejected(graphs: GraphSet) -> None:
     if graphs.rejected:
         total = len(graphs) + len(graphs.rejected)
         say(f"{len(graphs.rejected)} of {total} graphs could not be used:")
-    for rejected in graphs.rejected:
+    for rejected in graphs.rejected[:LISTED]:
         say(f"  graph {rejected.index} (id {rejected.graph_id!r}): {rejected.problem}")
+    if len(graphs.rejected) > LISTED:
+        say(f"  ... and {len(graphs.rejected) - LISTED:,} more")
 
 
 def _plain(value: Any) -> Any:

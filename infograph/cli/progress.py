@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from infograph.cli.output import err, say
+
+EVERY = 10.0  # seconds between plain lines
 
 
 class Stages:
@@ -52,3 +62,43 @@ class Stages:
         if self._plain and self._name:
             text = f", {self._text}" if self._text else ""
             say(f"{self._name}: {time.perf_counter() - self._began:.1f} s{text}")
+
+
+class Reading:
+    """How far a download, or the first reading of a data set, is; use it in a `with` block.
+
+    Nothing is shown unless it is called, which quick readers never do.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name, self._console = name, err()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._done, self._last = 0, -math.inf
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        """So much is done, of so much in all (0 where that is not known)."""
+        if self._console.is_terminal:
+            self._draw(done, total)
+        elif time.perf_counter() - self._last >= EVERY or done == total:
+            self._last = time.perf_counter()
+            say(f"reading {self._name}: {done:,}" + (f" of {total:,}" if total else ""))
+
+    def _draw(self, done: int, total: int) -> None:
+        if self._bar is None:
+            columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn())
+            self._bar = Progress(*columns, TimeRemainingColumn(compact=True), console=self._console)
+            self._bar.start()
+        if self._task is None or done < self._done:  # the next job
+            self._task = self._bar.add_task(f"reading {self._name}", total=total or None)
+        self._done = done
+        self._bar.update(self._task, completed=done)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from infograph.cli.groups import grouped
+from infograph.cli.model_options import ModelOptions
 from infograph.cli.options import (
     AsJson,
     Classifiers,
@@ -16,7 +17,6 @@ from infograph.cli.options import (
     Folds,
     InnerFolds,
     Method,
-    ModelOptions,
     ReadingOptions,
     Repeats,
     Source,

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from infograph.cli.failures import Interrupted
 from infograph.cli.groups import grouped
+from infograph.cli.label_options import LabelOptions
+from infograph.cli.model_options import ModelOptions
 from infograph.cli.options import (
+    READING,
     TRAINING,
     AsJson,
     ColumnOptions,
     Errors,
-    ModelOptions,
     ReadingOptions,
     Source,
 )
-from infograph.cli.output import err, print_json, say_rejected, show
+from infograph.cli.output import say_rejected
+from infograph.cli.runs import Keeping, learn_labels, train_encoder
 
 
 @grouped
@@ -28,9 +28,16 @@ def train(
     source: Source,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder that the model is saved to.")],
     model: ModelOptions,
+    labels: LabelOptions,
     columns: ColumnOptions,
     reading: ReadingOptions,
     errors: Errors = "raise",
+    rejects: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Leave bad graphs out, listed in this CSV.", rich_help_panel=READING
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep the state after every epoch there.", rich_help_panel=TRAINING),
@@ -40,44 +47,33 @@ def train(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train an encoder on graphs, without labels, and save it.
+    """Train on graphs and save the model: without labels an encoder, with --target a model that predicts.
+
+    Errors on held-out graphs are printed beside those of simple methods. Several values of --lam,
+    --weight-decay or --lr are all tried, and the best on the validation graphs is kept.
 
     Examples:
 
     [bold]infograph train MUTAG --out model[/bold]
 
-    [bold]infograph train molecules.csv --smiles SMILES --out model --epochs 50 --checkpoint state[/bold]
+    [bold]infograph train mine.csv --smiles smiles --target logS --out model[/bold]
+
+    [bold]infograph train QM9 --target U0 --labelled 5000 --objective infograph-star --out model[/bold]
     """
     if resume and checkpoint is None:
         raise typer.BadParameter("it needs --checkpoint DIR, the state to go on from", param_hint="--resume")
+    labels.check_alone()
     from infograph.contract import check_model_folder
-    from infograph.train.progress import ProgressReport
+    from infograph.data.rejected import write_rejected
 
     check_model_folder(out)
-    graphs = reading.read(source, errors=errors, columns=columns)
+    schema = labels.donor_schema()
+    graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)
     say_rejected(graphs)
-    estimator = model.estimator(columns)
-    try:
-        with ProgressReport(err()) as report:
-            estimator.fit(graphs, checkpoint=checkpoint, resume=resume, watchers=[report])
-    except KeyboardInterrupt as error:
-        raise Interrupted(_how_to_go_on(checkpoint)) from error
-    estimator.save(out)
-    last = estimator.history_[-1] if estimator.history_ else {}
-    if as_json:
-        print_json(
-            {"model": str(out), "graphs": len(graphs), "dim": estimator.network_.dim, "last_epoch": last}
-        )
-        return
-    loss = f", loss {last['loss']:.4g}" if last else ""
-    show(f"{out}: trained on {len(graphs):,} graphs, {len(estimator.history_)} epochs{loss}")
-
-
-def _how_to_go_on(checkpoint: Path | None) -> str:
-    from infograph.train.checkpoint import FILE, read_checkpoint
-
-    if checkpoint is None or not (checkpoint / FILE).is_file():
-        return "Interrupted; no state was kept. With --checkpoint DIR a run can be resumed."
-    epochs = len(read_checkpoint(checkpoint)[1]["history"])
-    again = [word for word in sys.argv[1:] if word != "--resume"]
-    return f"Interrupted after epoch {epochs}; go on with: {shlex.join(['infograph', *again, '--resume'])}"
+    if rejects is not None:
+        write_rejected(graphs, rejects)
+    keeping = Keeping(out, checkpoint, resume, as_json)
+    if labels.target is None:
+        train_encoder(graphs, model.estimator(columns), keeping)
+    else:
+        learn_labels(graphs, model, labels, columns, keeping)

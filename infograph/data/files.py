@@ -12,10 +12,12 @@ from infograph.data.chem.salts import Salts
 from infograph.data.formats.reading import LABEL, ReadOptions
 from infograph.data.graphset import GraphSet
 from infograph.data.networks import Choice
+from infograph.data.progress import Progress
+from infograph.data.qm9.targets import HARTREE, atomisation_energies, in_units
 from infograph.data.schema import Schema
 from infograph.data.storage import MARKER, open_graphs
 from infograph.data.units import graph_column, with_units
-from infograph.errors import FileMissing, InvalidFile, SchemaMismatch
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
 
 SMILES_FILES = (".smi", ".smiles")
 SDF_FILES = (".sdf", ".sd", ".mol")
@@ -43,6 +45,9 @@ def read_graphs(
     stereo: bool | None = None,
     salts: Salts | None = None,
     units: Mapping[str, str] | None = None,
+    energies: str | None = None,
+    atomisation: bool = False,
+    progress: Progress | None = None,
 ) -> GraphSet:
     """Read graphs from a file, a folder, or a data set's name.
 
@@ -72,6 +77,9 @@ def read_graphs(
             else "keep".
         units: {column: unit} of graph columns of numbers; otherwise the unit at the end of a header such as
             "logS [mol/L]" or "Tm (K)".
+        energies: the unit that graph columns of energies shall have: "hartree", "eV", "kcal/mol", "kJ/mol".
+        atomisation: whether U0, U, H and G of QM9's molecules are relative to the free atoms.
+        progress: called while a data set is downloaded or parsed for the first time, see `load_dataset`.
 
     Raises:
         FileMissing: there is no such file.
@@ -95,10 +103,21 @@ def read_graphs(
         salts=salts,
         units=units or {},
     )
-    return with_units(_checked(_read(source, options), source, options), options.units, label)
+    graphs = with_units(_checked(_read(source, options, progress), source, options), options.units, label)
+    graphs = atomisation_energies(graphs) if atomisation else graphs
+    return graphs if energies is None else _in_units(graphs, energies)
 
 
-def _read(source: str | Path, options: ReadOptions) -> GraphSet:
+def _in_units(graphs: GraphSet, unit: str) -> GraphSet:
+    if not any(column.unit in HARTREE for column in graphs.schema.graph):
+        raise InvalidParameter(
+            f"energies={unit!r}: no graph column is an energy in {', '.join(HARTREE)}; units= says what a "
+            f"column is in"
+        )
+    return in_units(graphs, unit)
+
+
+def _read(source: str | Path, options: ReadOptions, progress: Progress | None = None) -> GraphSet:
     if not str(source).strip():
         raise FileMissing("an empty path; expected " + KNOWN)
     path = _home(Path(source))
@@ -115,7 +134,7 @@ def _read(source: str | Path, options: ReadOptions) -> GraphSet:
         raise FileMissing(f"{path} does not exist; expected {KNOWN}")
     from infograph.data.sets.registry import load_dataset
 
-    return _select(load_dataset(source), options)
+    return _select(load_dataset(source, progress=progress), options)
 
 
 def _home(path: Path) -> Path:

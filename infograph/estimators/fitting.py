@@ -29,7 +29,7 @@ from infograph.methods.tasks import Task
 from infograph.train.checkpoint import FILE
 from infograph.train.feeds import StepFeed
 from infograph.train.loop import Epoch, Plan, Watcher, train
-from infograph.train.progress import ProgressReport
+from infograph.train.progress import ProgressReport, validation_unit
 from infograph.train.schedule import Schedule
 
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
@@ -60,6 +60,11 @@ class Judge:
 
     graphs: GraphSet
     figures: Callable[[NDArray[np.float32]], Epoch]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a resumed run must have, too."""
+        return {"validation graphs": len(self.graphs), "checksum of the validation": fingerprint(self.graphs)}
 
 
 @dataclass(frozen=True)
@@ -113,10 +118,11 @@ def fit_one(
     if judge is not None:
         validation = make_source(objective.predictor.encoder, judge.graphs, features, device)
         validate = lambda: judge.figures(compute(objective.result, validation, objective.result))  # noqa: E731
-    plan = _plan(estimator, member, data, run, seed, validate)
+    plan = _plan(estimator, member, data, run, seed, judge, validate)
     if not estimator.verbose:
         return objective.result, train(objective, optimiser, feed, plan, watchers=run.watchers)
-    with ProgressReport() as report:
+    unit = validation_unit(estimator.target_units_, classes=hasattr(estimator, "classes_"))
+    with ProgressReport(unit=unit) as report:
         return objective.result, train(objective, optimiser, feed, plan, watchers=[report, *run.watchers])
 
 
@@ -143,7 +149,13 @@ def _feed(
 
 
 def _plan(
-    estimator: Any, member: int, data: Data, run: Run, seed: int, validate: Callable[[], Epoch] | None
+    estimator: Any,
+    member: int,
+    data: Data,
+    run: Run,
+    seed: int,
+    judge: Judge | None,
+    validate: Callable[[], Epoch] | None,
 ) -> Plan:
     stop_after = estimator.early_stopping if validate is not None else None
     schedule = Schedule(estimator.lr, estimator.factor, estimator.patience, stop_after=stop_after)
@@ -162,5 +174,6 @@ def _plan(
         "labelled graphs": len(data.labelled),
         "checksum of the graphs": fingerprint(data.graphs),
         "checksum of the labels": hashlib.sha256(data.values.numpy().tobytes()).hexdigest()[:16],
+        **({"validation graphs": 0} if judge is None else judge.identity),
     }
     return Plan(estimator.epochs, seed, folder, resume, identity, schedule, validate)

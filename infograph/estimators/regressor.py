@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,8 @@ from infograph.estimators.semi import AnyTargets, Rows, SemiSupervised
 from infograph.methods.tasks import Regression, Task
 from infograph.train.loop import Epoch
 
+ROUNDING = 1e-12  # a target that varies by less, relative to its mean, is constant
+
 
 class InfoGraphRegressor(SemiSupervised):
     """Numbers of graphs, learned from some labelled and many unlabelled ones (Sun et al., ICLR 2020).
@@ -31,7 +34,7 @@ class InfoGraphRegressor(SemiSupervised):
 
     Attributes:
         target_names_, target_units_: of the targets.
-        scaler_: mean and scale of the targets.
+        scaler_: mean and scale of the targets; a constant target has scale 0 and is what is predicted.
         models_: the trained networks.
         history_: one record per epoch: every loss term and, as "validation", the mean absolute error of the
             validation graphs in the target's unit (of several targets: the mean, each in its deviations).
@@ -57,14 +60,21 @@ class InfoGraphRegressor(SemiSupervised):
         return (mean[:, 0], std[:, 0]) if self._single else (mean, std)
 
     def _targets(self, y: Any, graphs: GraphSet) -> Targets:
-        targets = numeric_targets(y, graphs)
+        if self.unlabelled is None:
+            return numeric_targets(y, graphs)
+        targets = self._read_targets(y, graphs)
+        checked = numeric_targets(targets.values[:, 0] if targets.single else targets.values, graphs)
+        return replace(targets, values=checked.values)
+
+    def _read_targets(self, y: Any, graphs: GraphSet) -> Targets:
+        """The targets as they are given, NaN where `unlabelled` stands."""
+        targets = numeric_targets(y, graphs, fitting=False)
         if self.unlabelled is None:
             return targets
-        values = np.where(targets.values == self.unlabelled, np.nan, targets.values)
-        return numeric_targets(values[:, 0] if targets.single else values, graphs, targets.units)
+        return replace(targets, values=np.where(targets.values == self.unlabelled, np.nan, targets.values))
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> Targets:
-        found, known = numeric_targets(y, graphs, fitting=False), cast(Targets, targets)
+        found, known = self._read_targets(y, graphs), cast(Targets, targets)
         if found.n_targets != known.n_targets:
             raise InvalidTarget(
                 f"validation has {found.n_targets} targets, y has {known.n_targets}: give the same ones"
@@ -75,22 +85,36 @@ class InfoGraphRegressor(SemiSupervised):
 
     def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         known = cast(Targets, targets)
+        unknown = np.flatnonzero(np.isnan(known.values[labelled]).all(axis=0))
+        if len(unknown):
+            raise InvalidTarget(
+                f"the target {known.names[unknown[0]]!r} has no label left to learn from, all of them are "
+                f"held out for validation: give a smaller share, or validation=(graphs, y)"
+            )
         self._remember(known)
-        self.scaler_ = Scaler.of(known.values[labelled])
-        values = self.scaler_.standardise(known.values).astype(np.float32)
+        scaler, spread = Scaler.of(known.values[labelled]), np.nanstd(known.values[labelled], axis=0)
+        constant = spread <= ROUNDING * np.abs(scaler.mean)
+        self.scaler_ = replace(scaler, scale=tuple(np.where(constant, 0.0, scaler.scale).tolist()))
+        values = scaler.standardise(known.values).astype(np.float32)
         return torch.from_numpy(values), Regression(known.n_targets)
 
     def _finish(self, outputs: NDArray[np.float32]) -> Rows:
         return self.scaler_.restore(outputs)
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
-        wrong = np.nanmean(np.abs(predicted - cast(Targets, targets).values), axis=0)  # (T,)
-        if len(wrong) == 1:
+        given = cast(Targets, targets).values
+        judged = np.flatnonzero(
+            ~np.isnan(given).all(axis=0)
+        )  # a share of few labels may hold none of a target
+        wrong = np.nanmean(np.abs(predicted - given)[:, judged], axis=0)  # (T,)
+        if len(self.target_names_) == 1:
             return {"validation": float(wrong[0])}
         each = {
-            f"validation {name}": float(error) for name, error in zip(self.target_names_, wrong, strict=True)
+            f"validation {self.target_names_[target]}": float(error)
+            for target, error in zip(judged, wrong, strict=True)
         }
-        return {"validation": float(np.mean(wrong / np.asarray(self.scaler_.scale))), **each}
+        scale = np.asarray(self.scaler_.scale)[judged]
+        return {"validation": float(np.mean(wrong / np.where(scale, scale, 1.0))), **each}
 
     def _learned(self) -> dict[str, Any]:
         return {**super()._learned(), "mean": self.scaler_.mean, "scale": self.scaler_.scale}

@@ -24,6 +24,7 @@ from infograph.estimators.donor import find_donor
 from infograph.estimators.fitting import Data, Encoders, Judge, Run, fit_one
 from infograph.estimators.networks import AnyBatcher, Architecture, EncoderName, NodeFeatures, make_source
 from infograph.estimators.settings import check_settings, choose_device
+from infograph.estimators.unseen import elements_of, warn_of_unseen
 from infograph.estimators.vectors import check_finite, compute
 from infograph.methods.infograph_star import Transfer, TransferScale
 from infograph.methods.objectives import ObjectiveName
@@ -95,6 +96,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
     history_: list[Epoch]
     models_: list[Predictor]
     _built: dict[str, Any]
+    _elements: list[str]
 
     def __init__(
         self,
@@ -173,6 +175,11 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
     # ---- what regression and classification differ in
 
     def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
@@ -229,7 +236,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             self.__dict__.clear()
             self.__dict__.update(before)  # a model that was fitted before stays that model
             raise
-        self.schema_ = encoders.schema.replace("graph", ())
+        self.schema_, self._elements = encoders.schema.replace("graph", ()), elements_of(known)
         return self
 
     def _read(self, graphs: Any) -> tuple[GraphSet, Encoders]:
@@ -258,7 +265,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             )
         if validation is None:
             return labelled, everyone, None
-        if isinstance(validation, tuple):
+        if isinstance(validation, tuple) and len(validation) == 2:
             held_out = as_graphset(validation[0], schema=schema)
             wanted = self._targets_like(targets, validation[1], held_out)
         else:
@@ -326,6 +333,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         return self.models_[0].encoder
 
     def _source(self, graphs: GraphSet) -> AnyBatcher:
+        warn_of_unseen(graphs, self._elements)
         return make_source(self._encoder, graphs, self._built["node_features"], choose_device(self.device))
 
     # ---- saving
@@ -348,6 +356,13 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             load_weights(model, {name: torch.from_numpy(np.array(value)) for name, value in own.items()})
             self.models_.append(model)
 
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), "elements": self._elements}
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        super()._set_learned(learned)
+        self._elements = list(learned["elements"])
+
     def _fitted_settings(self) -> dict[str, Any]:
         return {**super()._fitted_settings(), **self._built, "init_from": None, "n_models": len(self.models_)}
 
@@ -355,8 +370,10 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
 def _hold_out(share: float, labelled: IntArray, seed: int) -> IntArray:
     """Some of the labelled graphs, drawn at random."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        shown = repr(share) if isinstance(share, int | float | str) else f"a {type(share).__name__}"
         raise InvalidParameter(
-            f"validation={share!r}: expected (graphs, y), or the share of the labelled graphs, such as 0.1"
+            f"validation is {shown}: expected a tuple (graphs, y), or the share of the labelled graphs, such "
+            f"as 0.1"
         )
     count = max(1, round(share * len(labelled)))
     if len(labelled) - count < 2:

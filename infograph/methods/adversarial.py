@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from infograph.methods.consistency import RampUp
+from infograph.methods.consistency import RampUp, unremembered
 from infograph.methods.objective import MakePredictor, Objective, Step
 from infograph.methods.tasks import Task
 from infograph.methods.terms import LossTerms
@@ -28,7 +28,8 @@ class VirtualAdversarial(Objective):
         radius: length of the change of every node's inputs.
 
     Differs from Miyato et al.: the change is bounded per node and not per example, since graphs differ in
-    size; nodes that the batch computes once share theirs.
+    size; nodes that the batch computes once share theirs. As there, BatchNorm's running statistics are those
+    of unchanged graphs.
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class VirtualAdversarial(Objective):
         self.consistency, self.radius = consistency, radius
 
     def forward(self, step: Step) -> LossTerms:
-        """One pass over all graphs, and two over the changed unlabelled ones."""
-        outputs = self.predictor(step.both)
-        supervised = self.task.loss(outputs[: step.n_labelled], step.targets)
-        wanted = outputs[step.n_labelled :].detach()
+        """One pass over the labelled graphs, one over the unlabelled, and two over these with a change."""
+        supervised = self.task.loss(self.predictor(step.labelled), step.targets)
+        with torch.no_grad():  # the same batch as below: without a change there is no divergence
+            wanted = self.predictor(step.unlabelled)
         changed = self._against(step.unlabelled, self.radius * self._direction(step.unlabelled, wanted))
         divergence = self.task.divergence(changed, wanted)
         total = supervised + self.consistency.at(int(self.updates)) * divergence
@@ -59,5 +60,6 @@ class VirtualAdversarial(Objective):
         return normalize(slope, dim=1)
 
     def _against(self, batch: Batch, change: Tensor) -> Tensor:
-        outputs: Tensor = self.predictor(replace(batch, x=batch.x + change))
+        with unremembered(self.predictor):
+            outputs: Tensor = self.predictor(replace(batch, x=batch.x + change))
         return outputs

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
+from torch import nn
 
 from infograph.nn.batch import Batch
+from infograph.nn.norm import WeightedBatchNorm
 
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
@@ -38,3 +42,17 @@ def perturbed(batch: AnyBatch, noise: float) -> AnyBatch:
     Nodes that the batch computes only once, because nothing tells them apart, get the same noise.
     """
     return batch if not noise else replace(batch, x=batch.x + noise * torch.randn_like(batch.x))
+
+
+@contextmanager
+def unremembered(network: nn.Module) -> Iterator[None]:
+    """What `network` computes inside leaves no trace in the running statistics of its BatchNorms."""
+    norms = [m for m in network.modules() if isinstance(m, WeightedBatchNorm | nn.BatchNorm1d)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    try:
+        yield
+    finally:
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum

@@ -50,12 +50,15 @@ class MeanTeacher(Objective):
         return self.teacher
 
     def forward(self, step: Step) -> LossTerms:
-        """The student passes over all graphs at once, the teacher over the unlabelled."""
-        outputs = self.predictor(perturbed(step.both, self.noise))
-        supervised = self.task.loss(outputs[: step.n_labelled], step.targets)
+        """The student passes over the labelled and the unlabelled graphs, the teacher over the unlabelled.
+
+        Student and teacher see the same batch, so that BatchNorm alone makes no distance between them.
+        """
+        supervised = self.task.loss(self.predictor(perturbed(step.labelled, self.noise)), step.targets)
+        outputs = self.predictor(perturbed(step.unlabelled, self.noise))
         with torch.no_grad():
             wanted = self.teacher(perturbed(step.unlabelled, self.noise))
-        distance = self.task.distance(outputs[step.n_labelled :], wanted)
+        distance = self.task.distance(outputs, wanted)
         total = supervised + self.consistency.at(int(self.updates)) * distance
         return LossTerms(total, {"supervised": supervised.detach(), "consistency": distance.detach()})
 

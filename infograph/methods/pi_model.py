@@ -28,10 +28,12 @@ class PiModel(Objective):
         self.consistency, self.noise = consistency, noise
 
     def forward(self, step: Step) -> LossTerms:
-        """One pass over all graphs, another over the unlabelled."""
-        outputs = self.predictor(perturbed(step.both, self.noise))
-        supervised = self.task.loss(outputs[: step.n_labelled], step.targets)
-        again = self.predictor(perturbed(step.unlabelled, self.noise))
-        distance = self.task.distance(outputs[step.n_labelled :], again)
+        """One pass over the labelled graphs, two over the unlabelled.
+
+        Both of these see the same batch, so that nothing but noise makes a distance, BatchNorm neither.
+        """
+        supervised = self.task.loss(self.predictor(perturbed(step.labelled, self.noise)), step.targets)
+        once, again = (self.predictor(perturbed(step.unlabelled, self.noise)) for _ in range(2))
+        distance = self.task.distance(once, again)
         total = supervised + self.consistency.at(int(self.updates)) * distance
         return LossTerms(total, {"supervised": supervised.detach(), "consistency": distance.detach()})

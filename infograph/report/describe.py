@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from infograph.contract import GraphTransformer
+from infograph.contract import GraphEstimator, GraphPredictor
 from infograph.data.embeddings import Embeddings
 from infograph.data.graphset import GraphSet
+from infograph.data.qm9.bonds import OUTCOMES
+from infograph.data.qm9.read import bond_outcomes
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.report.labels import LABEL, count_classes, is_continuous, is_known
 
@@ -36,24 +38,39 @@ def describe_graphs(graphs: GraphSet) -> Content:
         content["unlabelled"] = int(np.count_nonzero(~is_known(values)))
         if not is_continuous(values):
             content["classes"] = dict(count_classes(values))
+    if _has_outcomes(graphs.schema.column("graph", "bonds")):
+        content["bonds_from"] = bond_outcomes(graphs)
     if graphs.rejected:
         content["rejected"] = [vars(rejected) for rejected in graphs.rejected]
     return content
 
 
-def describe_model(model: GraphTransformer) -> Content:
-    """Class, settings, what its graphs must look like, and how its training went, JSON-ready."""
+def describe_model(model: GraphEstimator) -> Content:
+    """Class, targets, settings, what its graphs must look like, and how its training went, JSON-ready."""
     history: list[dict[str, float]] = getattr(model, "history_", [])
     settings = model.get_params(deep=False)
+    content: Content = {"kind": "model", "class": type(model).__name__}
+    if isinstance(model, GraphPredictor):
+        content |= _describe_targets(model)
+    if hasattr(model, "transform"):
+        content["dim"] = len(model.get_feature_names_out())
+    chosen = {name: settings[name] for name in ("objective", "encoder", "n_models") if name in settings}
+    content |= {name: value if _plain(value) else "custom" for name, value in chosen.items()}
+    if hasattr(model, "transform"):  # others are not trained in epochs
+        content |= {"epochs_trained": len(history), "last_epoch": history[-1] if history else {}}
     return {
-        "kind": "model",
-        "class": type(model).__name__,
-        "dim": len(model.get_feature_names_out()),
-        "epochs_trained": len(history),
-        "last_epoch": history[-1] if history else {},
+        **content,
         "settings": {name: value if _plain(value) else "custom" for name, value in settings.items()},
         **_describe_schema(model.schema_),
     }
+
+
+def _describe_targets(model: GraphPredictor) -> Content:
+    pairs = zip(model.target_names_, model.target_units_, strict=True)
+    content: Content = {"targets": [{"name": name, "unit": unit} for name, unit in pairs]}
+    if hasattr(model, "classes_"):
+        content["predicted_classes"] = model.classes_.tolist()
+    return content
 
 
 def describe_embeddings(embeddings: Embeddings) -> Content:
@@ -78,6 +95,11 @@ def describe_column(column: Column) -> Content:
     if column.unit:
         content["unit"] = column.unit
     return {**content, "role": column.role, "used": column.used}
+
+
+def _has_outcomes(column: Column | None) -> bool:
+    """Whether the column is QM9's, which says where each molecule's bonds come from."""
+    return column is not None and column.kind == "categorical" and column.categories == tuple(OUTCOMES)
 
 
 def _describe_schema(schema: Schema) -> Content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter
 from infograph.report.canvas import make_figure, strip, to_png, write_png
+from infograph.report.history import draw_history as draw_history
+from infograph.report.history import png_history as png_history
 from infograph.report.labels import is_continuous, is_known
 from infograph.report.palette import LIGHT, Theme, group_points, shorten
 
@@ -47,11 +48,6 @@ def draw_map(
     return write_png(png_map(points, labels, title=title, column=column, theme=theme), path)
 
 
-def draw_history(history: Sequence[Mapping[str, float]], path: str | Path, *, theme: Theme = LIGHT) -> Path:
-    """Draw loss and pair accuracy over the epochs of a training run to a PNG file."""
-    return write_png(png_history(history, theme=theme), path)
-
-
 def png_map(
     points: NDArray[Any],
     labels: NDArray[Any] | None,
@@ -75,27 +71,6 @@ def png_map(
         _scatter_values(figure, axes, points, labels, column, theme)
     else:
         _scatter_groups(figure, axes, points, labels, column, theme)
-    return to_png(figure)
-
-
-def png_history(history: Sequence[Mapping[str, float]], *, theme: Theme = LIGHT) -> bytes:
-    """The PNG that `draw_history` writes."""
-    if not history:
-        raise InvalidParameter("there is no history to draw: the model was not trained")
-    figure = make_figure(6.0, 2.6, theme)
-    epochs = np.arange(1, len(history) + 1)
-    shown = [("loss", "loss", 1.0)]
-    if "accuracy" in history[0]:
-        shown.append(("accuracy", "pairs told apart (%)", 100.0))
-    for place, (key, title, factor) in enumerate(shown):
-        axes = figure.add_subplot(1, len(shown), place + 1)
-        strip(axes, theme, ticks=True)
-        values = [factor * record[key] for record in history]
-        marker = "o" if len(history) <= 30 else ""
-        axes.plot(epochs, values, color=theme.hues[place], marker=marker, markersize=3.5, linewidth=1.6)
-        axes.set_title(title, color=theme.ink, fontsize=10, loc="left")
-        axes.set_xlabel("epoch", color=theme.ink, fontsize=9)
-        axes.locator_params(axis="x", integer=True)
     return to_png(figure)
 
 

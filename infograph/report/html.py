@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 
 from infograph.report.describe import describe_graphs
 from infograph.report.figures import png_history, png_map
+from infograph.report.page import page
 from infograph.report.palette import DARK, LIGHT
 from infograph.report.result import CLASSIFIERS, Row, Study
 from infograph.report.words import in_words
@@ -27,21 +27,7 @@ def render_report(study: Study) -> str:
         _section("The graphs", _graphs(study)),
         _section("Settings", _settings(study)),
     ]
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{(files(__package__) / 'page.css').read_text(encoding='utf-8')}</style></head>",
-            f"<body><main><h1>{escape(title)}</h1>",
-            _lead(study),
-            *filter(None, sections),
-            "</main></body></html>",
-            "",
-        ]
-    )
+    return page(title, "\n".join([_lead(study), *filter(None, sections)]))
 
 
 def _lead(study: Study) -> str:

@@ -11,6 +11,7 @@ from infograph.data.embeddings import Embeddings
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import FileMissing, InvalidParameter
+from infograph.report.predictions import check_embeds
 
 Reader = Callable[[Schema | None], GraphSet]
 
@@ -36,5 +37,6 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
     model = load(path)
     if read is None:
         raise InvalidParameter(f"{path} is a model: name the graphs it should turn into vectors, too")
+    check_embeds(model)
     graphs = read(model.schema_)
     return Embeddings.of(graphs, model.transform(graphs), columns=None)

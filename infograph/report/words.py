@@ -17,6 +17,8 @@ def in_words(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from _columns(value)
         elif key.endswith("_per_graph"):
             yield name, spread_text(value)
+        elif key == "targets":
+            yield "predicts", ", ".join(target_text(target) for target in value)
         elif key == "classes":
             yield name, classes_text(value)
         elif key == "rejected":
@@ -44,6 +46,12 @@ def column_text(column: Mapping[str, Any]) -> str:
         what = f"{column['width']} numbers" if "width" in column else "a number"
     unit = f" in {column['unit']}" if "unit" in column else ""
     return f"{column['name']}: {what}{unit}{'' if column['used'] else ', not seen by encoders'}"
+
+
+def target_text(target: Mapping[str, str]) -> str:
+    """A target with its unit, unless its name ends in it."""
+    unit = target["unit"]
+    return f"{target['name']} in {unit}" if unit and unit not in target["name"] else target["name"]
 
 
 def spread_text(spread: Mapping[str, float]) -> str:

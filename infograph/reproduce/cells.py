@@ -53,16 +53,23 @@ class Cell:
         return read_json(path) if path.is_file() else None
 
 
-def run_cell(cell: Cell, compute: Callable[[Cell, Path], Result], results: Path) -> Result:
+def run_cell(
+    cell: Cell,
+    compute: Callable[[Cell, Path], Result],
+    results: Path,
+    *,
+    again: Callable[[Result], bool] = lambda found: False,
+) -> Result:
     """The result of a cell: read, if it is there, else computed and kept.
 
     Args:
         cell: the cell.
         compute: (cell, folder for checkpoints) -> scores and whatever else belongs into the result.
         results: the folder of all results.
+        again: whether a result that is there should be computed anew.
     """
     found = cell.read(results)
-    if found is not None:
+    if found is not None and not again(found):
         return found
     work = results / ".work" / cell.table / cell.key
     work.mkdir(parents=True, exist_ok=True)

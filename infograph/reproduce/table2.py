@@ -94,7 +94,7 @@ def _train(
 ) -> tuple[GraphPredictor, list[dict[str, float]]]:
     target = settings["target"]
     if settings["objective"] in REFERENCES:
-        return REFERENCES[settings["objective"]]().fit(graphs[split.labelled], target), []  # type: ignore[attr-defined]
+        return REFERENCES[settings["objective"]]().fit(graphs[split.labelled], target), []
     model = InfoGraphRegressor(
         settings["objective"],
         epochs=settings["epochs"],

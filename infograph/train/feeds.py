@@ -91,12 +91,12 @@ class StepFeed:
         """Positions of labelled and of unlabelled graphs."""
         rng = np.random.default_rng([self.seed, epoch])
         size = min(self.batch_size, len(self.labelled))
-        labelled = np.split(self._rounds(rng, self.labelled, size * self.n_updates), self.n_updates)
+        labelled = _rounds(rng, self.labelled, size, self.n_updates)
         if not self.unlabelled:
             nobody = np.zeros(0, np.int64)
             return [(graphs, nobody) for graphs in labelled]
         size = min(self.batch_size, len(self.everyone))
-        others = np.split(self._rounds(rng, self.everyone, size * self.n_updates), self.n_updates)
+        others = _rounds(rng, self.everyone, size, self.n_updates)
         return list(zip(labelled, others, strict=True))
 
     def batch(self, update: tuple[IntArray, IntArray]) -> Step:
@@ -108,8 +108,17 @@ class StepFeed:
         """How many labelled graphs there are."""
         return len(update[0])
 
-    @staticmethod
-    def _rounds(rng: np.random.Generator, graphs: IntArray, count: int) -> IntArray:
-        """`count` of the graphs: all of them in random order, then all again in another."""
-        rounds = -(-count // len(graphs))
-        return np.concatenate([rng.permutation(graphs) for _ in range(rounds)])[:count]
+
+def _rounds(rng: np.random.Generator, graphs: IntArray, size: int, n_batches: int) -> list[IntArray]:
+    """Batches of `size` graphs: all of them in random order, then all again in another.
+
+    No graph is twice in a batch, where it would be its own negative: what the end of a round gave to a batch
+    comes last in the next round.
+    """
+    drawn = [rng.permutation(graphs)]
+    for rounds in range(1, -(-size * n_batches // len(graphs))):
+        n_begun = rounds * len(graphs) % size  # graphs in the batch that the next round completes
+        order = rng.permutation(graphs)
+        late = np.isin(order, drawn[-1][len(graphs) - n_begun :])
+        drawn.append(np.concatenate([order[~late], order[late]]))
+    return np.split(np.concatenate(drawn)[: size * n_batches], n_batches)

@@ -152,7 +152,7 @@ def _epoch(
             rate = optimiser.param_groups[0]["lr"]
             raise TrainingDiverged(
                 f"the loss became {loss} in epoch {epoch[0]} at learning rate {rate:g}; "
-                f"lower lr, or use discriminator='conditioned'"
+                f"lower lr (InfoGraph can also use discriminator='conditioned')"
             )
         optimiser.zero_grad(set_to_none=True)
         terms.total.backward()

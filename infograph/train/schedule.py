@@ -39,7 +39,7 @@ class Schedule:
             else:
                 waited += 1
             if waited > self.patience:
-                rate, waited = max(rate * self.factor, self.floor), 0
+                rate, waited = min(rate, max(rate * self.factor, self.floor)), 0
         return rate
 
     def ended(self, errors: Sequence[float]) -> bool:

@@ -1,21 +1,24 @@
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
-from infograph import InfoGraph, __version__, load, load_dataset
-from infograph.cli.options import ModelOptions
+from infograph import InfoGraph, InfoGraphRegressor, __version__, load, load_dataset
+from infograph.cli.label_options import LabelOptions
+from infograph.cli.model_options import ModelOptions
+from infograph.cli.options import ColumnOptions
 from infograph.data.embedding_files import read_embeddings
 from infograph.data.files import read_graphs
+from infograph.estimators.networks import DEFAULT_LAYERS
 from tests.cli.conftest import SMALL, Run
 
 
 def test_version_and_help(run: Run) -> None:
     assert run("--version").out == f"infograph {__version__}\n"
-    for verb in ("study", "train", "embed", "evaluate", "map", "info", "datasets"):
+    for verb in ("study", "train", "embed", "predict", "evaluate", "map", "history", "info", "datasets"):
         shown = run(verb, "--help")
         assert shown.code == 0
         assert f"infograph {verb} " in shown.out
@@ -23,12 +26,34 @@ def test_version_and_help(run: Run) -> None:
         assert verb in run().out
 
 
-def test_defaults_are_those_of_the_estimator() -> None:
-    parameters = inspect.signature(InfoGraph.__init__).parameters
-    own = dict(vars(ModelOptions()))
-    assert own.pop("seed") == parameters["random_state"].default
-    for name, value in own.items():
-        assert value == parameters[name].default, name
+def shown_defaults(options: type) -> dict[str, str]:
+    """What the help says that the defaults are, by option."""
+    hints = get_type_hints(options, include_extras=True)
+    found = {name: get_args(hint)[1].show_default for name, hint in hints.items()}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def test_defaults_are_those_of_the_estimators() -> None:
+    assert ModelOptions().estimator(ColumnOptions()).get_params() == InfoGraph().get_params()
+    model, grid = LabelOptions("y").estimator("regression", ModelOptions(), ColumnOptions())
+    assert (model.get_params(), grid) == (InfoGraphRegressor().get_params(), {})
+
+
+def test_help_tells_the_defaults_of_both_estimators() -> None:
+    plain, labels = InfoGraph().get_params(), InfoGraphRegressor().get_params()
+    own = shown_defaults(ModelOptions) | {"random_state": shown_defaults(ModelOptions)["seed"]}
+    for name, text in own.items():
+        first, _, second = text.partition(", with --target ")
+        if name in ("seed", "norm", "layers"):
+            continue
+        assert first == str(plain[name]) or float(first) == plain[name], name
+        if name in labels:
+            other = second or first
+            assert other == str(labels[name]) or float(other) == labels[name], name
+    for name in ("lam", "early_stopping", "n_models"):
+        assert float(shown_defaults(LabelOptions)[name]) == labels[name]
+    assert shown_defaults(LabelOptions)["transfer"] == labels["transfer"]
+    assert (own["layers"], DEFAULT_LAYERS) == ("4, of enn-s2s 3", {"gin": 4, "enn-s2s": 3})
 
 
 def test_datasets_lists_all_six(run: Run) -> None:

@@ -471,7 +471,7 @@ def test_missing_unknown_and_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_names_of_data_sets(corner_cases: GraphSet, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def load(name: str) -> GraphSet:
+    def load(name: str, **_: object) -> GraphSet:
         asked.append(name)
         return corner_cases
 

@@ -14,9 +14,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import infograph
-from infograph import InfoGraph, load_dataset
+from infograph import InfoGraph, InfoGraphClassifier, InfoGraphRegressor, load_dataset
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, NotFitted, SchemaMismatch
 
+QUICK = {"dim": 12, "layers": 2, "epochs": 2, "steps_per_epoch": 3, "batch_size": 8}
+SEMI_SUPERVISED = [
+    pytest.param(InfoGraphRegressor(**QUICK), id="regressor"),
+    pytest.param(InfoGraphRegressor("mean-teacher", **QUICK, noise=0.1), id="mean-teacher"),
+    pytest.param(InfoGraphClassifier(**QUICK, encoder="enn-s2s", edge_columns=["label"]), id="classifier"),
+    pytest.param(InfoGraphClassifier("infograph", **QUICK, n_models=2), id="two-networks"),
+    pytest.param(InfoGraphClassifier("vat", **QUICK, readout="mean", learn_eps=True), id="vat"),
+]
 ESTIMATORS = [
     pytest.param(InfoGraph(dim=12, layers=3, epochs=2, batch_size=16), id="InfoGraph"),
     pytest.param(InfoGraph(dim=12, layers=2, epochs=0), id="untrained"),
@@ -31,6 +39,7 @@ ESTIMATORS = [
     pytest.param(
         InfoGraph(dim=12, layers=2, epochs=2, bound="infonce", node_features="degree"), id="infonce"
     ),
+    *SEMI_SUPERVISED,
 ]
 every = pytest.mark.parametrize("estimator", ESTIMATORS)
 
@@ -101,11 +110,13 @@ def test_the_order_of_nodes_does_not_matter(estimator, graphs):
 def test_saved_and_loaded_bit_by_bit(estimator, graphs, tmp_path):
     model = clone(estimator).fit(graphs)
     model.save(tmp_path / "model")
-    for loaded in (InfoGraph.load(tmp_path / "model"), infograph.load(str(tmp_path / "model"))):
-        assert loaded.get_params() == model.get_params()
+    for loaded in (type(model).load(tmp_path / "model"), infograph.load(str(tmp_path / "model"))):
+        assert loaded.get_params() == {**model.get_params(), **model._built}  # "auto" is what it became
         assert loaded.schema_ == model.schema_
         assert loaded.history_ == model.history_
         assert np.array_equal(loaded.transform(graphs), model.transform(graphs))
+        if hasattr(model, "predict"):
+            assert np.array_equal(loaded.predict(graphs), model.predict(graphs))
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
         "README.md",
         "config.json",
@@ -152,17 +163,17 @@ def test_nothing_but_a_model_is_replaced(estimator, graphs, tmp_path):
 def test_works_in_a_pipeline_and_a_grid_search(estimator, graphs, y):
     pipeline = make_pipeline(clone(estimator), StandardScaler(), LogisticRegression(max_iter=500))
     assert pipeline.fit(graphs, y).predict(graphs).shape == (40,)
-    search = GridSearchCV(pipeline, {"infograph__dim": [6, 8]}, cv=2, error_score="raise").fit(
-        list(graphs), y
-    )
-    assert search.best_estimator_[0].transform(graphs).shape[1] == search.best_params_["infograph__dim"]
+    width = f"{type(estimator).__name__.lower()}__dim"
+    search = GridSearchCV(pipeline, {width: [6, 8]}, cv=2, error_score="raise").fit(list(graphs), y)
+    assert search.best_estimator_[0].transform(graphs).shape[1] == search.best_params_[width]
 
 
 @every
 def test_feature_names_and_data_frames(estimator, graphs):
     model = clone(estimator).set_output(transform="pandas").fit(graphs)
     frame = model.transform(graphs)
-    assert list(frame.columns) == list(model.get_feature_names_out()) == [f"infograph{i}" for i in range(12)]
+    prefix = type(estimator).__name__.lower()
+    assert list(frame.columns) == list(model.get_feature_names_out()) == [f"{prefix}{i}" for i in range(12)]
 
 
 @every
@@ -204,8 +215,8 @@ def test_wrong_graphs_are_refused(estimator, graphs):
 def test_settings_and_card_are_readable(estimator, graphs, tmp_path):
     folder = clone(estimator).fit(graphs).save(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
-    assert config["class"] == "InfoGraph"
+    assert config["class"] == type(estimator).__name__
     assert config["params"]["dim"] == 12
     card = (folder / "README.md").read_text()
-    assert "vector of 12 numbers" in card
+    assert "vector of 12 numbers" in card or "Predicts, for every graph:" in card
     assert "infograph.load" in card

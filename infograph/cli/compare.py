@@ -1,0 +1,88 @@
+"""`infograph compare`: any methods on any graphs, in one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from infograph.cli.groups import grouped
+from infograph.cli.options import (
+    JUDGING,
+    AsJson,
+    ColumnOptions,
+    Errors,
+    Folds,
+    InnerFolds,
+    ReadingOptions,
+    Repeats,
+    Source,
+    names,
+    source_name,
+)
+from infograph.cli.output import print_json, print_table, say, say_rejected, show
+from infograph.cli.progress import Stages
+from infograph.cli.quantities import parse_duration, parse_size
+
+
+@grouped
+def compare(
+    source: Source,
+    columns: ColumnOptions,
+    reading: ReadingOptions,
+    methods: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Methods to compare, or all; --list names them.")
+    ] = "all",
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder for the table and the results per method.")
+    ] = Path("runs/compare"),
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="What a method may take, such as 90s, 30m or 2h.")
+    ] = "30m",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="The same in memory, such as 8G.")] = "8G",
+    repeats: Repeats = 5,
+    folds: Folds = 10,
+    inner_folds: InnerFolds = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
+    errors: Errors = "raise",
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would take.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare InfoGraph with kernels, embeddings and plain references on your graphs.
+
+    Every method runs in a process of its own and is judged by the same nested cross-validation. One that
+    takes more than the budget is stopped, and its line says so. What was computed before is not computed
+    again.
+
+    Examples:
+
+    [bold]infograph compare MUTAG --methods all[/bold]
+
+    [bold]infograph compare mine.csv --label class --methods wl,graph2vec,infograph --budget 5m[/bold]
+    """
+    from infograph.report.compare import Comparison, estimates
+    from infograph.report.comparison import HEAD, best_line, cells
+    from infograph.reproduce.compare import Protocol
+    from infograph.reproduce.isolated import Limits
+
+    graphs = reading.read(source, errors=errors, columns=columns)
+    say_rejected(graphs)
+    job = Comparison(
+        graphs, names(methods) or [], source_name(source), Protocol(repeats, folds, inner_folds, seed)
+    )
+    for line in estimates(job):
+        say(line)
+    if estimate:
+        return
+    limits = Limits(parse_duration(budget), parse_size(memory))
+    with Stages() as watch:
+        rows = job.run(out, limits, watch)
+    if as_json:
+        print_json({"out": str(out), "table": [vars(row) for row in rows]})
+        return
+    best = best_line(rows)
+    print_table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best)
+    for note in job.notes:
+        show(note)
+    show(f"Table: {out / 'comparison.html'}")

@@ -1,0 +1,111 @@
+"""A comparison of methods on one set of graphs, from its labels to the files it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from infograph.data.graphset import GraphSet
+from infograph.errors import InfoGraphError, InvalidParameter
+from infograph.report.comparison import write_comparison
+from infograph.report.study import Watch
+from infograph.report.target import Target
+from infograph.reproduce.compare import Compared, Protocol, compare, find_method
+from infograph.reproduce.isolated import Limits
+from infograph.reproduce.methods import METHODS
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods to compare on graphs with classes in the column `y`.
+
+    Attributes:
+        graphs: the graphs; those without a label are left out.
+        methods: names, or "all".
+        name: what the graphs are called.
+        protocol: how methods are judged.
+    """
+
+    graphs: GraphSet
+    methods: Sequence[str]
+    name: str = "graphs"
+    protocol: Protocol = Protocol()  # noqa: RUF009 - frozen
+
+    @property
+    def chosen(self) -> list[str]:
+        """The methods, "all" written out, each once."""
+        named = [one for name in self.methods for one in (METHODS if name == "all" else [name])]
+        if not named:
+            raise InvalidParameter(f"no methods to compare; there are: all, {', '.join(METHODS)}")
+        return list(dict.fromkeys(find_method(name).name for name in named))
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        p = self.protocol
+        return [
+            f"{p.folds} folds, {p.repeats} repeats; the deviation is over repeats. C and the settings of "
+            f"each method are chosen on {p.inner_folds} inner folds.",
+            "Methods see all graphs, without labels, before the folds are cut (as in the paper).",
+            "Seconds and memory are those of making features or Gram matrices, classifier excluded; of "
+            "methods with a random part, for all repeats.",
+        ]
+
+    def run(self, out: Path, limits: Limits, watch: Watch) -> list[Compared]:
+        """Judge all methods, and leave `comparison.*` and a result file per method in a folder.
+
+        Raises:
+            InvalidParameter: the graphs have no classes, or an unknown method is asked for.
+        """
+        chosen, target = self.chosen, Target.of(self.graphs, self.protocol.folds, self.protocol.inner_folds)
+        if target.judged is None:
+            raise InvalidParameter(f"nothing to compare by: {target.notes[0]} Name a column with --label.")
+        judged = np.flatnonzero(target.judged)
+        graphs = self.graphs if len(judged) == len(self.graphs) else self.graphs[judged]
+        began: set[str] = set()
+
+        def tell(title: str, done: int, total: int, reason: str) -> None:
+            if title not in began:
+                began.add(title)
+                watch.stage(title, 1)
+            else:
+                watch.advance(1, reason)
+
+        rows = compare(
+            graphs,
+            target.values[judged],
+            chosen,
+            out,
+            name=self.name,
+            protocol=self.protocol,
+            limits=limits,
+            watch=tell,
+        )
+        about = {"source": self.name, "graphs": len(graphs), "protocol": vars(self.protocol)}
+        write_comparison(rows, out, f"Methods on {self.name}", [*self.notes, *target.notes], about)
+        return rows
+
+
+def estimates(job: Comparison) -> Iterator[str]:
+    """What a representation by each method that can tell would take, if it is more than a minute or 1 GB."""
+    for name in job.chosen:
+        method = find_method(name)
+        for setting, make in method.settings.items():
+            estimate = getattr(make(0), "estimate", None)
+            if estimate is None:
+                continue
+            try:
+                seconds, megabytes = estimate(job.graphs)
+            except InfoGraphError as error:
+                yield f"{method.title}: {error}"
+                continue
+            if seconds > 60 or megabytes > 1024:
+                often = job.protocol.repeats if method.random else 1
+                times = f", {often} times" if often > 1 else ""
+                yield (
+                    f"{method.title} ({setting}): about {max(1, round(seconds / 60))} minutes{times}, "
+                    f"{megabytes:,.0f} MB"
+                )

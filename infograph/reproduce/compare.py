@@ -1,0 +1,187 @@
+"""Any list of methods on any graphs, judged alike: accuracy, deviation, time and memory."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from infograph.data.fingerprint import fingerprint
+from infograph.data.graphset import GraphSet
+from infograph.data.storage import save_graphs
+from infograph.errors import InvalidParameter
+from infograph.evaluate import Evaluation, cross_validate
+from infograph.reproduce.cells import Cell, Result, run_cell
+from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
+from infograph.reproduce.methods import METHODS, Method
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How methods are judged.
+
+    Attributes:
+        repeats, folds, inner_folds: of the cross-validation; the paper's are 5 and 10.
+        seed: of the first repeat.
+    """
+
+    repeats: int = 5
+    folds: int = 10
+    inner_folds: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One line of a comparison: accuracies in per cent, or the reason why there are none.
+
+    Attributes:
+        method: its title.
+        mean, std: leak-free accuracy and its deviation over repeats; NaN where there is none.
+        paper: the same with the setting chosen on the test folds, as the paper reports it.
+        seconds: for all representations that were made, classifier excluded.
+        peak_mb: the most that one of their processes had.
+        empty: why there is no figure.
+    """
+
+    method: str
+    mean: float = math.nan
+    std: float = math.nan
+    paper: float = math.nan
+    seconds: float = math.nan
+    peak_mb: float = math.nan
+    empty: str = ""
+
+
+Watch = Callable[[str, int, int, str], None]  # method, how many are done, of how many, what happens
+
+
+def compare(
+    graphs: GraphSet,
+    labels: NDArray[Any],
+    methods: Sequence[str],
+    results: str | Path,
+    *,
+    name: str = "graphs",
+    protocol: Protocol = Protocol(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    watch: Watch = lambda *_: None,
+) -> list[Compared]:
+    """Judge methods on graphs, one after the other; what was judged before with the same settings is read.
+
+    Args:
+        graphs: the graphs, all labelled.
+        labels: (G,) their classes.
+        methods: names in `infograph.reproduce.methods.METHODS`.
+        results: a folder that keeps one file per method.
+        name: what the graphs are called.
+        protocol: how methods are judged.
+        limits: what each method may take; one that takes more is stopped, and its line says so.
+        watch: told before and after every method.
+
+    Raises:
+        InvalidParameter: a method is unknown.
+    """
+    chosen = [find_method(method) for method in methods]
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "graphs"
+        save_graphs(graphs, saved)
+        for done, method in enumerate(chosen):
+            watch(method.title, done, len(chosen), "")
+            cell = _cell(method, graphs, labels, name, protocol)
+            result = run_cell(
+                cell,
+                lambda _, work, method=method: _judge(method, saved, labels, work, protocol, limits),  # type: ignore[misc]
+                Path(results),
+                again=lambda found: bool(found["empty"]) and _more(limits, found["limits"]),
+            )
+            rows.append(_row(method, result))
+            watch(method.title, done + 1, len(chosen), rows[-1].empty)
+    return rows
+
+
+def find_method(name: str) -> Method:
+    """The method of that name."""
+    if name.casefold() not in METHODS:
+        raise InvalidParameter(f"no method {name!r}; there are: all, {', '.join(METHODS)}")
+    return METHODS[name.casefold()]
+
+
+def _cell(method: Method, graphs: GraphSet, labels: NDArray[Any], name: str, protocol: Protocol) -> Cell:
+    settings = {
+        "method": method.name,
+        "settings": method.describe(),
+        "graphs": fingerprint(graphs),
+        "labels": hashlib.sha256("\n".join(map(str, labels)).encode()).hexdigest()[:16],
+        **vars(protocol),
+    }
+    return Cell(f"compare-{name}", method.name, settings)
+
+
+def _judge(
+    method: Method, graphs: Path, labels: NDArray[Any], work: Path, protocol: Protocol, limits: Limits
+) -> Result:
+    seconds, peaks = 0.0, [0.0]
+    given = {"seconds": limits.seconds, "megabytes": limits.megabytes}
+    representations: dict[str, Any] = {}
+    try:
+        for setting in method.settings:
+            made = []
+            for repeat in range(protocol.repeats if method.random else 1):
+                left = None if limits.seconds is None else limits.seconds - seconds
+                if left is not None and left <= 0:
+                    raise Stopped(f"stopped after {seconds / 60:.3g} minutes, the budget")
+                one = represent_isolated(
+                    graphs, method.name, setting, protocol.seed + repeat, work, Limits(left, limits.megabytes)
+                )
+                seconds, peaks = seconds + one.seconds, [*peaks, one.peak_mb]
+                made.append(one.values)
+            representations[setting] = made if method.random else made * protocol.repeats
+    except Stopped as reason:
+        took = {"seconds": seconds, "peak_mb": max(peaks)}
+        return {"empty": str(reason), "limits": given, "scores": {}, "took": took}
+    evaluation = cross_validate(
+        representations,
+        labels,
+        repeats=protocol.repeats,
+        folds=protocol.folds,
+        inner_folds=protocol.inner_folds,
+        random_state=protocol.seed,
+    )
+    return {
+        "empty": "",
+        "limits": given,
+        "scores": _scores(evaluation),
+        "evaluation": evaluation.to_dict(),
+        "took": {"seconds": seconds, "peak_mb": max(peaks)},
+    }
+
+
+def _scores(evaluation: Evaluation) -> dict[str, float]:
+    score = evaluation.leak_free()
+    return {
+        "mean": 100 * score.mean,
+        "std": 100 * score.std,
+        "std_folds": 100 * score.std_folds,
+        "paper": 100 * evaluation.paper().mean,
+        "majority": 100 * evaluation.plan.majority,
+    }
+
+
+def _more(limits: Limits, before: dict[str, float | None]) -> bool:
+    """Whether more is allowed now than when a method was stopped."""
+    pairs = ((limits.seconds, before["seconds"]), (limits.megabytes, before["megabytes"]))
+    return any(old is not None and (new is None or new > old) for new, old in pairs)
+
+
+def _row(method: Method, result: Result) -> Compared:
+    took, scores = result["took"], result["scores"]
+    shown = {key: scores.get(key, math.nan) for key in ("mean", "std", "paper")}
+    return Compared(method.title, **shown, **took, empty=result["empty"])

@@ -1,0 +1,70 @@
+"""The Weisfeiler-Lehman kernel against its definition and against GraKeL."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.baselines.oracles import MOLECULES, grakel_graphs, products, random_set, seeds, wl_counter
+
+from infograph import WeisfeilerLehman, load_dataset
+from infograph.errors import InvalidParameter
+
+
+@given(seeds)
+def test_equals_colours_written_as_tuples(seed):
+    graphs = random_set(seed, directed=seed % 2 == 1)
+    for rounds, bonds, degree in ((0, False, False), (3, False, False), (2, True, False), (2, False, True)):
+        kernel = WeisfeilerLehman(
+            rounds, edge_columns=["bond"] if bonds else [], node_features="degree" if degree else "auto"
+        )
+        expected = products([wl_counter(one, rounds, bonds, degree) for one in graphs])
+        assert np.array_equal(kernel.fit(graphs).gram(), expected)
+
+
+def test_corner_cases(corner_cases):
+    for bonds in (False, True):
+        counters = []
+        for one in corner_cases:
+            arcs = one.with_column("edge", one.schema.edge[0], one.edge["bond"])
+            counters.append(wl_counter(arcs, 3) if not bonds else None)
+        kernel = WeisfeilerLehman(3, edge_columns=["bond"] if bonds else None).fit(corner_cases)
+        if not bonds:
+            assert np.array_equal(kernel.gram(), products(counters))
+        else:
+            assert (kernel.gram() <= WeisfeilerLehman(3).fit(corner_cases).gram()).all()
+
+
+@pytest.mark.parametrize("name", MOLECULES)
+def test_equals_grakel(name):
+    grakel = pytest.importorskip("grakel")
+    graphs = load_dataset(name)
+    for normalise in (False, True):
+        theirs = grakel.WeisfeilerLehman(n_iter=5, normalize=normalise).fit_transform(grakel_graphs(graphs))
+        ours = WeisfeilerLehman(5, normalise=normalise).fit(graphs).gram()
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+
+
+def test_a_constant_label_is_no_label():
+    graphs = random_set(3, labels="a")
+    plain = WeisfeilerLehman(node_columns=[]).fit(graphs).gram()
+    assert np.array_equal(plain, WeisfeilerLehman().fit(graphs).gram())
+    assert np.array_equal(plain, WeisfeilerLehman(node_features="constant").fit(graphs).gram())
+
+
+def test_rounds_beyond_a_stable_colouring_still_count():
+    graphs = random_set(5, count=3, most=4)
+    few, many = (products([wl_counter(one, k) for one in graphs]) for k in (4, 12))
+    assert np.array_equal(WeisfeilerLehman(12).fit(graphs).gram(), many)
+    assert (many > few).diagonal().all()
+
+
+@pytest.mark.parametrize("rounds", [-1, 1.5, True, "3"])
+def test_wrong_rounds(rounds):
+    with pytest.raises(InvalidParameter, match=r"rounds=.*: expected a whole number, at least 0"):
+        WeisfeilerLehman(rounds).fit(random_set(0))
+
+
+def test_wrong_node_features():
+    with pytest.raises(InvalidParameter, match="node_features='degrees': expected one of"):
+        WeisfeilerLehman(node_features="degrees").fit(random_set(0))

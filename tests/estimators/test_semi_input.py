@@ -1,0 +1,172 @@
+"""Labels, settings and graphs that cannot work, and what is said about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infograph import InfoGraphClassifier, InfoGraphRegressor, load_dataset
+from infograph.errors import (
+    InvalidParameter,
+    InvalidTarget,
+    NotFitted,
+    SchemaMismatch,
+    TargetWarning,
+    TrainingDiverged,
+)
+
+QUICK = {"dim": 12, "layers": 2, "epochs": 2, "steps_per_epoch": 3, "batch_size": 6}
+N = 24
+HALF = np.where(np.arange(N) < 12, np.arange(N), np.nan)
+INFINITE = np.where(np.arange(N) == 3, np.inf, np.arange(N))
+NONE, ONE = [None] * N, [1.0] + [None] * (N - 1)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return load_dataset("MUTAG")[:N]
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (NONE, "not one of 24 graphs has a label: all values of y are NaN or None"),
+        (ONE, "the target 'y' has only one labelled graph: at least two are needed"),
+        (INFINITE, r"the target 'y' of graph 3 is inf: correct it, or make it NaN"),
+        (HALF[:-1], "y has 23 labels for 24 graphs: give one value per graph"),
+        (["soluble"] * N, "the target 'y' of graph 0 is 'soluble', no number; .* classes need a classifier"),
+        ("logS", "no graph column 'logS' to predict"),
+    ],
+)
+def test_numbers_that_cannot_be_learned(graphs, y, said):
+    with pytest.raises(InvalidTarget, match=said):
+        InfoGraphRegressor(**QUICK).fit(graphs, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (NONE, "not one of 24 graphs has a label: classification needs labelled graphs"),
+        (["a"] + [None] * (N - 1), "the only labelled graph has the class 'a': at least two classes"),
+        (["a"] * N, "all 24 labelled graphs have the class 'a'"),
+        ([-1, 1] * 12, "there is a -1 among the classes -1, 1: pass unlabelled=-1 if it means unlabelled"),
+        (["a", "b"] * 11, "y has 22 labels for 24 graphs"),
+        ([0.5, 1.5] * 12, "no class: this looks like a regression target; use InfoGraphRegressor"),
+        (np.ones((N, 2)), r"y has 2 columns \(y_0, y_1\); a classifier predicts one"),
+    ],
+)
+def test_classes_that_cannot_be_learned(graphs, y, said):
+    with pytest.raises(InvalidTarget, match=said):
+        InfoGraphClassifier(**QUICK).fit(graphs, y)
+
+
+def test_a_class_seen_once_is_warned_of(graphs):
+    with pytest.warns(TargetWarning, match=r"1 of 2 classes have a single labelled graph \('b'\)") as caught:
+        model = InfoGraphClassifier(**QUICK).fit(graphs, ["a"] * 9 + ["b"] + [None] * 14)
+    assert len(caught) == 1
+    assert model.predict_proba(graphs).shape == (N, 2)
+
+
+@pytest.mark.parametrize("value", [7.0, 0.0, -1e9])
+def test_a_constant_target_is_what_is_predicted(graphs, value, tmp_path):
+    with pytest.warns(TargetWarning, match="the same value in all labelled graphs") as caught:
+        model = InfoGraphRegressor(**QUICK).fit(graphs, np.where(np.arange(N) < 9, value, np.nan))
+    assert len(caught) == 1
+    assert np.array_equal(model.predict(graphs), np.full(N, value))
+    loaded = InfoGraphRegressor.load(model.save(tmp_path / "model"))
+    assert np.array_equal(loaded.predict(graphs), np.full(N, value))
+
+
+def test_a_constant_target_beside_another(graphs):
+    y = np.column_stack([np.full(N, 3.0), graphs.sizes])
+    with pytest.warns(TargetWarning, match="'y_0' has the same value"):
+        model = InfoGraphRegressor(**QUICK).fit(graphs, y, validation=0.25)
+    assert np.array_equal(model.predict(graphs)[:, 0], y[:, 0])
+    assert len(np.unique(model.predict(graphs)[:, 1])) > 1
+    assert np.isfinite([record["validation"] for record in model.history_]).all()
+
+
+@pytest.mark.parametrize(
+    ("validation", "said"),
+    [
+        (1.5, r"validation is 1\.5: expected a tuple \(graphs, y\), or the share of the labelled graphs"),
+        (0, "validation is 0: expected"),
+        (True, "validation is True: expected"),
+        ("half", "validation is 'half': expected"),
+        (["graphs", HALF], r"validation is a list: expected a tuple \(graphs, y\)"),
+        (("graphs",), r"validation is a tuple: expected a tuple \(graphs, y\)"),
+        (("graphs", HALF, HALF), r"validation is a tuple: expected a tuple \(graphs, y\)"),
+        (("graphs", HALF[:5]), "y has 5 labels for 24 graphs"),
+        (("graphs", np.ones((N, 2))), "validation has 2 targets, y has 1: give the same ones"),
+        (("graphs", NONE), "validation has a target without any label"),
+        (("graphs", INFINITE), "graph 3 is inf"),
+        (0.9, r"validation=0\.9: of 12 labelled graphs fewer than two would be left"),
+    ],
+)
+def test_validation_that_cannot_work(graphs, validation, said):
+    if isinstance(validation, list | tuple):
+        validation = type(validation)([graphs, *validation[1:]])
+    with pytest.raises(InvalidParameter, match=said):
+        InfoGraphRegressor(**QUICK).fit(graphs, HALF, validation=validation)
+
+
+def test_validation_of_classes_that_cannot_work(graphs):
+    y = ["a", "b"] * 12
+    for judged, said in (
+        (["a", "c"] * 12, "the class 'c' is not among those of the training: 'a', 'b'"),
+        (NONE, "validation has not one label"),
+    ):
+        with pytest.raises(InvalidTarget, match=said):
+            InfoGraphClassifier(**QUICK).fit(graphs, y, validation=(graphs, judged))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"objective": "magic"}, "objective='magic': expected one of 'supervised', 'infograph'"),
+        ({"objective": "entropy"}, "objective='entropy' is for classes: use InfoGraphClassifier"),
+        ({"transfer": "some"}, "transfer='some': expected one of 'random', 'all', 'last'"),
+        ({"transfer_scale": "none"}, "transfer_scale='none'"),
+        ({"lam": -1}, "lam=-1: expected a finite number that is not negative"),
+        ({"decay": 1.5}, r"decay=1\.5: expected a number from 0 to 1"),
+        ({"n_models": 0}, "n_models=0: expected a whole number, at least 1"),
+        ({"early_stopping": 0}, "early_stopping=0: expected a whole number, at least 1"),
+        ({"steps_per_epoch": 0}, "steps_per_epoch=0"),
+        ({"batch_size": 1}, "batch_size=1: expected a whole number, at least 2"),
+        ({"encoder": "enn-s2s", "dim": 13}, "dim=13: expected an even number"),
+        ({"encoder": "gat"}, "encoder='gat': expected 'auto', 'gin', 'enn-s2s' or a torch module"),
+    ],
+)
+def test_settings_are_checked_in_fit(graphs, settings, said):
+    with pytest.raises(InvalidParameter, match=said):
+        InfoGraphRegressor(**{**QUICK, **settings}).fit(graphs, HALF)
+
+
+def test_asking_before_fit(graphs, tmp_path):
+    for model in (InfoGraphRegressor(), InfoGraphClassifier()):
+        name = type(model).__name__
+        asked = [model.predict, model.transform, lambda g, model=model: model.score(g, HALF)]
+        asked += [getattr(model, "predict_proba", model.predict)]
+        asked += [lambda g, model=model: model.save(tmp_path / "x")]
+        for attempt in asked:
+            with pytest.raises(NotFitted, match=rf"this {name} is not fitted yet: call fit\(graphs\)"):
+                attempt(graphs)
+
+
+def test_one_graph_is_too_few_and_one_network_has_no_spread(graphs):
+    with pytest.raises(InvalidParameter, match="needed"):
+        InfoGraphRegressor(**QUICK).fit(graphs[:1], [1.0])
+    model = InfoGraphRegressor(**QUICK).fit(graphs, HALF)
+    with pytest.raises(InvalidParameter, match="return_std=True: there is one network and so no spread"):
+        model.predict(graphs, return_std=True)
+    with pytest.raises(
+        SchemaMismatch, match="the node column 'label' is missing; these graphs have: 'element'"
+    ):
+        model.predict(["CCO"])
+    with pytest.raises(SchemaMismatch, match="the node column 'label' is missing"):
+        InfoGraphRegressor(**QUICK).fit(graphs, HALF, validation=(["CCO", "CC"], [1, 2]))
+
+
+def test_a_loss_that_is_not_finite_says_what_to_do(graphs):
+    with pytest.raises(TrainingDiverged, match=r"in epoch \d at learning rate 1e\+30; lower lr"):
+        InfoGraphRegressor(**{**QUICK, "epochs": 8}, lr=1e30).fit(graphs, HALF)

@@ -1,0 +1,222 @@
+"""Every objective's loss and gradients against loops written from the equations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from infograph import load_dataset
+from infograph.methods.consistency import RampUp
+from infograph.methods.entropy import EntropyMinimisation
+from infograph.methods.infograph_star import InfoGraphStar
+from infograph.methods.mean_teacher import MeanTeacher
+from infograph.methods.pseudo_label import PseudoLabel
+from infograph.methods.semi_naive import SemiNaive
+from infograph.methods.supervised import Supervised
+from infograph.methods.tasks import Classification, Regression
+from infograph.mi.local_global import LocalGlobal
+from tests.methods.loops import (
+    cross_entropy,
+    graph_level,
+    node_states,
+    patch_loss,
+    predictions,
+    squared_error,
+    toy_molecules,
+    transfer_loop,
+    world,
+)
+
+NAN = float("nan")
+VALUES = torch.tensor([[0.3, NAN], [NAN, -1.2], [2.0, 0.1], [-0.4, 0.7]], dtype=torch.float64)
+CLASSES = torch.tensor([2, 0, 1, 1])
+LABELLED, UNLABELLED = [0, 1, 2, 3], [4, 0, 5, 1, 6]  # unlabelled graphs may be labelled ones, too
+TASKS = {"regression": (Regression(2), VALUES, squared_error)}
+TASKS["classification"] = (Classification(3), CLASSES, cross_entropy)
+tasks = pytest.mark.parametrize("task", TASKS)
+
+
+def world_of(encoder: str, task: str):
+    n_outputs = TASKS[task][0].n_outputs
+    if encoder == "enn":
+        return world(toy_molecules([4, 1, 6, 3, 5, 2, 4]), n_outputs, encoder="enn-s2s")
+    mutag = load_dataset("MUTAG")[[0, 3, 30, 3, 5, 0, 7]]  # three graphs are there twice
+    return world(mutag, n_outputs, encoder="gin")
+
+
+@pytest.fixture(params=["gin", "enn"])
+def encoder(request) -> str:
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+def assert_equal(network: nn.Module, loss: Tensor, expected: Tensor) -> None:
+    """The same number, and the same gradients for all weights."""
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    found = torch.autograd.grad(loss, learned, allow_unused=True)
+    wanted = torch.autograd.grad(expected, learned, allow_unused=True)
+    largest = max(slope.abs().max() for slope in wanted if slope is not None)
+    assert largest > 0
+    for slope, other in zip(found, wanted, strict=True):
+        assert slope is not None or other is None or not other.any()
+        if slope is not None:
+            other = torch.zeros_like(slope) if other is None else other
+            torch.testing.assert_close(slope, other, rtol=1e-4, atol=1e-6 * float(largest))
+
+
+@tasks
+def test_supervised(encoder, task):
+    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
+    network = Supervised(world.make, kind).double().train()
+    terms = network(world.step(LABELLED, [], targets))
+    expected = loop(predictions(network.predictor, world.some(LABELLED)), targets)
+    assert_equal(network, terms.total, expected)
+    assert terms.shown["supervised"].item() == terms.total.item()
+
+
+@tasks
+@pytest.mark.parametrize("patches", ["all", "last"])
+def test_equation_6(encoder, task, patches):
+    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
+    network = SemiNaive(world.make, kind, lambda e: LocalGlobal(e, patches=patches), 0.03).double().train()
+    terms = network(world.step(LABELLED, UNLABELLED, targets))
+    supervised = loop(predictions(network.predictor, world.some(LABELLED)), targets)
+    unsupervised = patch_loss(network.predictor.encoder, network.local_global, world.some(UNLABELLED))
+    assert_equal(network, terms.total, supervised + 0.03 * unsupervised)
+    assert terms.shown["unsupervised"].item() == pytest.approx(unsupervised.item(), rel=1e-6)
+
+
+def star_terms(network: InfoGraphStar, world, targets, loop, *, layers, scaled: bool):
+    """Supervised, unsupervised and transfer term of Eq. 8, as a mean over their own graphs each."""
+    everyone = LABELLED + UNLABELLED
+    supervised = loop(predictions(network.predictor, world.some(everyone))[: len(LABELLED)], targets)
+    unsupervised = patch_loss(network.teacher, network.local_global, world.some(UNLABELLED))
+    own = node_states(network.predictor.encoder, world.some(everyone))
+    other = node_states(network.teacher, world.some(UNLABELLED))
+    sizes = world.some(UNLABELLED).sizes.tolist() if scaled else [1] * len(UNLABELLED)
+    transfer = torch.zeros((), dtype=torch.float64)
+    for k in layers:
+        student = graph_level(network.predictor.encoder, own[k], world.some(everyone))[len(LABELLED) :]
+        teacher = graph_level(network.teacher, other[k], world.some(UNLABELLED))
+        teacher = teacher.detach() if network.detach_teacher else teacher
+        transfer = transfer + transfer_loop(*network.projections[k], student, teacher, sizes)
+    return supervised, unsupervised, transfer
+
+
+@tasks
+@pytest.mark.parametrize(
+    ("settings", "layers"),
+    [
+        ({"transfer": "all"}, [0, 1, 2]),
+        ({"transfer": "last"}, [2]),
+        ({"transfer": "all", "scale": "mean"}, [0, 1, 2]),
+        ({"transfer": "last", "detach_teacher": True}, [2]),
+    ],
+)
+def test_equation_8(encoder, task, settings, layers):
+    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
+    network = InfoGraphStar(world.make, kind, LocalGlobal, 0.7, **settings).double().train()
+    terms = network(world.step(LABELLED, UNLABELLED, targets))
+    expected = star_terms(network, world, targets, loop, layers=layers, scaled="scale" not in settings)
+    for name, value in zip(("supervised", "unsupervised", "transfer"), expected, strict=True):
+        assert terms.shown[name].item() == pytest.approx(value.item(), rel=1e-6), name
+    assert_equal(network, terms.total, expected[0] + expected[1] + 0.7 * expected[2])
+
+
+def test_a_random_layer_is_one_of_all_and_not_multiplied(encoder):
+    world, (kind, targets, loop) = world_of(encoder, "regression"), TASKS["regression"]
+    network = InfoGraphStar(world.make, kind, LocalGlobal).double().train()
+    step = world.step(LABELLED, UNLABELLED, targets)
+    each = [star_terms(network, world, targets, loop, layers=[k], scaled=True)[2].item() for k in range(3)]
+    for _ in range(8):
+        found = network(step).shown["transfer"].item()
+        assert min(abs(found - value) for value in each) < 1e-6 * max(each)
+
+
+@pytest.mark.parametrize("detach", [False, True])
+def test_whom_the_transfer_term_moves(encoder, detach):
+    world = world_of(encoder, "regression")
+    network = InfoGraphStar(world.make, Regression(2), LocalGlobal, transfer="all", detach_teacher=detach)
+    step = world.step(LABELLED, UNLABELLED, VALUES.float())
+    student = network.predictor.encode(step.both)
+    teacher = network.teacher(step.unlabelled)
+    network._transfer(student.states, teacher, step).backward()
+    moved = {name for name, p in network.named_parameters() if p.grad is not None and p.grad.any()}
+    assert any(name.startswith("predictor.encoder.") for name in moved)
+    assert any(name.startswith("teacher.") for name in moved) != detach
+    assert not any(name.startswith(("predictor.head.", "local_global.")) for name in moved)
+    assert {int(name.split(".")[1]) for name in moved if name.startswith("projections.")} == {0, 1, 2}
+
+
+@tasks
+def test_mean_teacher(encoder, task):
+    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
+    network = MeanTeacher(world.make, kind, RampUp(0.4, 10)).double().train()
+    with torch.no_grad():
+        for weight in network.teacher.parameters():
+            weight.add_(torch.randn_like(weight), alpha=0.1)
+    network.updates += 4
+    terms = network(world.step(LABELLED, UNLABELLED, targets))
+    student = predictions(network.predictor, world.some(UNLABELLED))
+    teacher = predictions(network.teacher, world.some(UNLABELLED)).detach()
+    if task == "classification":
+        student, teacher = student.softmax(1), teacher.softmax(1)
+    squares = [(a - b) ** 2 for a, b in zip(student.flatten(), teacher.flatten(), strict=True)]
+    distance = sum(squares) / len(squares)
+    supervised = loop(predictions(network.predictor, world.some(LABELLED)), targets)
+    weight = 0.4 * np.exp(-5 * (1 - 4 / 10) ** 2)
+    assert distance > 0
+    assert_equal(network, terms.total, supervised + weight * distance)
+    assert not any(parameter.requires_grad for parameter in network.teacher.parameters())
+
+
+def test_pseudo_labels(encoder):
+    world = world_of(encoder, "classification")
+    network = PseudoLabel(world.make, Classification(3), RampUp(0.5)).double().train()
+    outputs = predictions(network.predictor, world.some(LABELLED + UNLABELLED))
+    likeliest = outputs[len(LABELLED) :].softmax(1).max(1).values
+    network.threshold = float(np.unique(likeliest.detach().numpy().round(9))[1:3].mean())
+    confident = [probability for probability in likeliest if probability > network.threshold]
+    assert 0 < len(confident) < len(UNLABELLED)
+    terms = network(world.step(LABELLED, UNLABELLED, CLASSES))
+    pseudo = sum(-probability.log() for probability in confident) / len(UNLABELLED)
+    supervised = cross_entropy(outputs[: len(LABELLED)], CLASSES)
+    assert_equal(network, terms.total, supervised + 0.5 * pseudo)
+    assert terms.shown["confident"].item() == pytest.approx(len(confident) / len(UNLABELLED))
+
+
+def test_entropy(encoder):
+    world = world_of(encoder, "classification")
+    network = EntropyMinimisation(world.make, Classification(3), RampUp(0.5)).double().train()
+    terms = network(world.step(LABELLED, UNLABELLED, CLASSES))
+    outputs = predictions(network.predictor, world.some(LABELLED + UNLABELLED))
+    entropies = [-sum(p * p.log() for p in row.softmax(0)) for row in outputs[len(LABELLED) :]]
+    entropy = sum(entropies) / len(entropies)
+    assert 0 < entropy.item() < np.log(3)
+    assert_equal(network, terms.total, cross_entropy(outputs[: len(LABELLED)], CLASSES) + 0.5 * entropy)
+
+
+@tasks
+def test_what_is_not_known_does_not_count(encoder, task):
+    """The gradients are those of the labelled subset alone; BatchNorm off, it looks at all graphs."""
+    world, (kind, targets, _) = world_of(encoder, task), TASKS[task]
+    if encoder == "gin":
+        world = replace(world, architecture=replace(world.architecture, norm=False))
+    network = Supervised(world.make, kind).double().train()
+    masked = targets.clone()
+    masked[[1, 3]] = NAN if task == "regression" else -1
+    known = [0, 2]
+    loss = network(world.step(LABELLED, [], masked)).total
+    alone = network(world.step(known, [], targets[known])).total
+    assert_equal(network, loss, alone)
