@@ -34,30 +34,46 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
     at_node = np.zeros(n_nodes, np.int64)  # triangles
     at_edge = np.zeros(len(targets), np.int64)  # triangles, at the arc from the lower to the higher node
     seen = np.zeros(n_nodes, np.int64)
+    higher = _first_higher(ptr, targets)
     for g in range(n_graphs):
         result[g, 0] = node_ptr[g + 1] - node_ptr[g]
         for u in range(node_ptr[g], node_ptr[g + 1]):
-            _add_triangles(u, ptr, targets, mark, inner, at_node, at_edge, result[g])
+            _add_triangles(u, ptr, higher, targets, mark, inner, at_node, at_edge, result[g])
             result[g, 6] += _cycles(u, ptr, targets, seen)
         _add_degrees(node_ptr[g], node_ptr[g + 1], ptr, targets, at_node, at_edge, result[g])
     return result
 
 
 @compiled
+def _first_higher(ptr: Ints, targets: Ints) -> Ints:
+    """Where the arcs of every node to higher nodes begin. (N,)."""
+    higher = ptr[1:].copy()
+    for u in range(len(higher)):
+        while higher[u] > ptr[u] and targets[higher[u] - 1] > u:
+            higher[u] -= 1
+    return higher
+
+
+@compiled
 def _add_triangles(
-    u: int, ptr: Ints, targets: Ints, mark: Ints, inner: Ints, at_node: Ints, at_edge: Ints, result: Ints
+    u: int,
+    ptr: Ints,
+    higher: Ints,
+    targets: Ints,
+    mark: Ints,
+    inner: Ints,
+    at_node: Ints,
+    at_edge: Ints,
+    result: Ints,
 ) -> None:
     """Triangles and four-cliques whose lowest node is u."""
-    for arc in range(ptr[u], ptr[u + 1]):
-        if targets[arc] > u:
-            mark[targets[arc]] = arc
-    for arc in range(ptr[u], ptr[u + 1]):
+    for arc in range(higher[u], ptr[u + 1]):
+        mark[targets[arc]] = arc
+    for arc in range(higher[u], ptr[u + 1]):
         v = targets[arc]
-        if v < u:
-            continue
-        for second in range(ptr[v], ptr[v + 1]):
+        for second in range(higher[v], ptr[v + 1]):
             w = targets[second]
-            if w > v and mark[w] >= 0:
+            if mark[w] >= 0:
                 result[3] += 1
                 at_node[u] += 1
                 at_node[v] += 1
@@ -66,14 +82,13 @@ def _add_triangles(
                 at_edge[second] += 1
                 at_edge[mark[w]] += 1
                 inner[w] = arc
-        for second in range(ptr[v], ptr[v + 1]):
+        for second in range(higher[v], ptr[v + 1]):
             w = targets[second]
-            if w > v and inner[w] == arc:
-                for third in range(ptr[w], ptr[w + 1]):
-                    x = targets[third]
-                    if x > w and inner[x] == arc:
+            if inner[w] == arc:
+                for third in range(higher[w], ptr[w + 1]):
+                    if inner[targets[third]] == arc:
                         result[9] += 1
-    for arc in range(ptr[u], ptr[u + 1]):
+    for arc in range(higher[u], ptr[u + 1]):
         mark[targets[arc]] = -1
 
 

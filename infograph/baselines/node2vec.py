@@ -51,7 +51,7 @@ class Node2Vec(GraphEmbedding):
         window: contexts to each side; 10 in the paper.
         epochs: passes over the walks; 1 in the paper.
         pooling: "mean" or "sum" over the nodes of a graph; the InfoGraph paper does not say.
-        max_tokens: words of all walks together; 50 million take some 20 minutes.
+        max_tokens: words of all walks together; 40 million take some 15 minutes.
         block_nodes: nodes learned together; 400,000 take 1.6 GB at 512 dimensions.
         random_state: seed; the same seed gives the same vectors.
         max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
@@ -68,7 +68,7 @@ class Node2Vec(GraphEmbedding):
         window: int = 10,
         epochs: int = 1,
         pooling: Literal["mean", "sum"] = "mean",
-        max_tokens: int = 50_000_000,
+        max_tokens: int = 40_000_000,
         block_nodes: int = 400_000,
         random_state: int = 0,
         max_minutes: float | None = 60.0,

@@ -16,13 +16,17 @@ from infograph.data.graphset import IntArray
 
 Vectors = NDArray[np.float32]
 RATES = (0.025, 0.0001)  # gensim's and word2vec's first and last learning rate
+ROWS = 4096  # vectors that are drawn at a time: 64-bit numbers for all would take five times the vectors
 
 
 def first_vectors(keys: NDArray[np.uint64], dim: int) -> Vectors:
     """Random vectors in [-1, 1] / (2 dim), as word2vec starts; one row per key, the same for the same key."""
-    drawn = mix_keys(keys[:, None], np.arange(dim)[None, :])  # (rows, dim)
-    unit = (drawn >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
-    return np.asarray((unit - np.float32(0.5)) / np.float32(dim), np.float32)
+    vectors = np.empty((len(keys), dim), np.float32)
+    for start in range(0, len(keys), ROWS):
+        drawn = mix_keys(keys[start : start + ROWS, None], np.arange(dim)[None, :])  # (ROWS, dim)
+        unit = (drawn >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+        vectors[start : start + ROWS] = (unit - np.float32(0.5)) / np.float32(dim)
+    return vectors
 
 
 def noise_table(counts: IntArray) -> NDArray[np.int32]:

@@ -61,6 +61,10 @@ class GraphPredictor(GraphEstimator):
             raise InvalidParameter(f"task={self.task!r}: expected 'regression' or 'classification'")
         return class_targets(y, graphs, self.unlabelled) if _classifies(self) else numeric_targets(y, graphs)
 
+    def _numbers(self, y: Any, graphs: GraphSet) -> Targets:
+        """Numbers as they are given, NaN where unlabelled."""
+        return numeric_targets(y, graphs, fitting=False)
+
     def _remember(self, targets: Targets | ClassTargets) -> None:
         """Keep what predictions need to know of the targets."""
         self.__dict__.pop("classes_", None)  # of an earlier fit to another task
@@ -97,6 +101,7 @@ class GraphPredictor(GraphEstimator):
         return self._checked_outputs(graphs, errors)
 
     def _checked_outputs(self, graphs: Any, errors: BadRows) -> NDArray[np.float64]:
+        self._check_fitted()
         return self._rows(graphs, errors, self._outputs, self._n_outputs)
 
     def _rows(
@@ -145,7 +150,7 @@ class GraphPredictor(GraphEstimator):
                 raise InvalidTarget("not one of the graphs has a label: there is nothing to score by")
             given = np.array(classes.classes)[classes.codes[classes.labelled]]
             return float(np.mean(self.predict(known)[classes.labelled] == given))
-        targets = numeric_targets(y, known, fitting=False)
+        targets = self._numbers(y, known)
         predicted = self.predict(known).reshape(len(known), -1)  # (G, T)
         if predicted.shape != targets.values.shape:
             raise InvalidTarget(

@@ -62,11 +62,11 @@ class InfoGraphRegressor(SemiSupervised):
     def _targets(self, y: Any, graphs: GraphSet) -> Targets:
         if self.unlabelled is None:
             return numeric_targets(y, graphs)
-        targets = self._read_targets(y, graphs)
+        targets = self._numbers(y, graphs)
         checked = numeric_targets(targets.values[:, 0] if targets.single else targets.values, graphs)
         return replace(targets, values=checked.values)
 
-    def _read_targets(self, y: Any, graphs: GraphSet) -> Targets:
+    def _numbers(self, y: Any, graphs: GraphSet) -> Targets:
         """The targets as they are given, NaN where `unlabelled` stands."""
         targets = numeric_targets(y, graphs, fitting=False)
         if self.unlabelled is None:
@@ -74,7 +74,7 @@ class InfoGraphRegressor(SemiSupervised):
         return replace(targets, values=np.where(targets.values == self.unlabelled, np.nan, targets.values))
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> Targets:
-        found, known = self._read_targets(y, graphs), cast(Targets, targets)
+        found, known = self._numbers(y, graphs), cast(Targets, targets)
         if found.n_targets != known.n_targets:
             raise InvalidTarget(
                 f"validation has {found.n_targets} targets, y has {known.n_targets}: give the same ones"

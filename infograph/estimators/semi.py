@@ -269,7 +269,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             held_out = as_graphset(validation[0], schema=schema)
             wanted = self._targets_like(targets, validation[1], held_out)
         else:
-            chosen = _hold_out(validation, labelled, self.random_state)
+            chosen = _hold_out(validation, targets, labelled, self.random_state)
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
             held_out, wanted = graphs[chosen], targets.of(chosen)
         return labelled, everyone, Judge(held_out, lambda out: self._figures(self._finish(out), wanted))
@@ -367,8 +367,8 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         return {**super()._fitted_settings(), **self._built, "init_from": None, "n_models": len(self.models_)}
 
 
-def _hold_out(share: float, labelled: IntArray, seed: int) -> IntArray:
-    """Some of the labelled graphs, drawn at random."""
+def _hold_out(share: float, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
+    """Some of the labelled graphs, drawn at random; of classes about the same share each, never all."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         shown = repr(share) if isinstance(share, int | float | str) else f"a {type(share).__name__}"
         raise InvalidParameter(
@@ -376,8 +376,22 @@ def _hold_out(share: float, labelled: IntArray, seed: int) -> IntArray:
             f"as 0.1"
         )
     count = max(1, round(share * len(labelled)))
-    if len(labelled) - count < 2:
+    order = np.random.default_rng([seed, len(labelled)]).permutation(labelled)
+    if isinstance(targets, ClassTargets):
+        order = _spread(order, targets.codes[order])
+    if len(order) < count or len(labelled) - count < 2:
         raise InvalidTarget(
-            f"validation={share}: of {len(labelled)} labelled graphs fewer than two would be left"
+            f"validation={share}: {len(labelled)} labelled graphs are too few to hold {count} of them out"
         )
-    return np.sort(np.random.default_rng([seed, len(labelled)]).permutation(labelled)[:count])
+    return np.sort(order[:count])
+
+
+def _spread(order: IntArray, codes: IntArray) -> IntArray:
+    """Graphs in an order in which classes take turns by their size, without the last one of each class."""
+    rank, size = np.empty(len(codes)), np.empty(len(codes))
+    for code in np.unique(codes):
+        own = np.flatnonzero(codes == code)
+        rank[own], size[own] = np.arange(len(own)), len(own)
+    turn = (rank + 0.5) / size
+    kept = np.argsort(turn, kind="stable")
+    return order[kept[rank[kept] < size[kept] - 1]]

@@ -53,7 +53,10 @@ class EdgeNetwork(nn.Module):
     def __init__(self, edge_dim: int, dim: int, hidden: int) -> None:
         super().__init__()
         self.dim = dim
-        self.first, self.second = nn.Linear(edge_dim, hidden), nn.Linear(hidden, dim * dim)
+        self.first = nn.Linear(edge_dim, hidden) if edge_dim else nn.utils.skip_init(nn.Linear, 0, hidden)
+        self.second = nn.Linear(hidden, dim * dim)
+        if not edge_dim:  # edges that are all alike: torch would warn that there is nothing to initialise
+            nn.init.zeros_(self.first.bias)
 
     def forward(self, kinds: Kinds) -> EdgeMatrices:
         """The matrices for a batch with these kinds and ranges."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraphClassifier, InfoGraphRegressor, load_dataset
+from infograph.data.classes import ClassTargets
 from infograph.errors import (
     InvalidParameter,
     InvalidTarget,
@@ -14,6 +15,7 @@ from infograph.errors import (
     TargetWarning,
     TrainingDiverged,
 )
+from infograph.estimators.semi import _hold_out
 
 QUICK = {"dim": 12, "layers": 2, "epochs": 2, "steps_per_epoch": 3, "batch_size": 6}
 N = 24
@@ -100,7 +102,7 @@ def test_a_constant_target_beside_another(graphs):
         (("graphs", np.ones((N, 2))), "validation has 2 targets, y has 1: give the same ones"),
         (("graphs", NONE), "validation has a target without any label"),
         (("graphs", INFINITE), "graph 3 is inf"),
-        (0.9, r"validation=0\.9: of 12 labelled graphs fewer than two would be left"),
+        (0.9, r"validation=0\.9: 12 labelled graphs are too few to hold 11 of them out"),
     ],
 )
 def test_validation_that_cannot_work(graphs, validation, said):
@@ -170,3 +172,14 @@ def test_one_graph_is_too_few_and_one_network_has_no_spread(graphs):
 def test_a_loss_that_is_not_finite_says_what_to_do(graphs):
     with pytest.raises(TrainingDiverged, match=r"in epoch \d at learning rate 1e\+30; lower lr"):
         InfoGraphRegressor(**{**QUICK, "epochs": 8}, lr=1e30).fit(graphs, HALF)
+
+
+def test_held_out_graphs_have_the_classes_in_proportion_and_leave_one_of_each():
+    codes = np.array([0] * 12 + [1] * 6 + [2] * 2 + [-1] * 5)
+    targets = ClassTargets("y", codes, ("a", "b", "c"))
+    chosen = _hold_out(0.5, targets, np.flatnonzero(codes >= 0), seed=3)
+    assert np.bincount(codes[chosen]).tolist() == [6, 3, 1]
+    everything = _hold_out(0.85, targets, np.flatnonzero(codes >= 0), seed=3)
+    assert np.bincount(codes[everything]).tolist() == [11, 5, 1]
+    with pytest.raises(InvalidTarget, match="too few to hold 19"):
+        _hold_out(0.95, targets, np.flatnonzero(codes >= 0), seed=3)

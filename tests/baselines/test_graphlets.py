@@ -1,0 +1,179 @@
+"""Graphlet counts against enumeration, and the kernel against GraKeL."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.baselines.oracles import MOLECULES, grakel_graphs, random_set, seeds
+
+from infograph import Graphlets, as_graphset, load_dataset
+from infograph.baselines.graphlet_types import PAIRS, five_node_types
+from infograph.errors import InvalidParameter
+
+SHAPES = {  # degree sequences, which tell all graphs on three and four nodes apart
+    3: {(0, 0, 0): 0, (0, 1, 1): 1, (1, 1, 2): 2, (2, 2, 2): 3},
+    4: {
+        (0, 0, 0, 0): 0,
+        (0, 0, 1, 1): 1,
+        (1, 1, 1, 1): 2,
+        (0, 1, 1, 2): 3,
+        (0, 2, 2, 2): 4,
+        (1, 1, 2, 2): 5,
+        (1, 1, 1, 3): 6,
+        (2, 2, 2, 2): 7,
+        (1, 2, 2, 3): 8,
+        (2, 2, 3, 3): 9,
+        (3, 3, 3, 3): 10,
+    },
+}
+
+
+def simple(one):
+    graph = nx.Graph()
+    graph.add_nodes_from(range(one.n_nodes))
+    graph.add_edges_from((u, v) for u, v in zip(*one.edges.tolist(), strict=True) if u != v)
+    return graph
+
+
+def enumerated(one, size):
+    graph = simple(one)
+    counts = np.zeros(len(SHAPES[size]))
+    for nodes in combinations(graph, size):
+        inside = graph.subgraph(nodes)
+        counts[SHAPES[size][tuple(sorted(d for _, d in inside.degree()))]] += 1
+    return counts
+
+
+def enumerated_five(one):
+    graph, types = simple(one), five_node_types()[0]
+    counts = np.zeros(34)
+    for nodes in combinations(graph, 5):
+        code = sum(1 << b for b, (i, j) in enumerate(PAIRS) if graph.has_edge(nodes[i], nodes[j]))
+        counts[types[code]] += 1
+    return counts
+
+
+@given(seeds)
+def test_equals_enumeration(seed):
+    graphs = random_set(seed, count=5, most=10, directed=seed % 2 == 1)
+    for size in (3, 4):
+        expected = np.stack([enumerated(one, size) for one in graphs])
+        kernel = Graphlets(size, values="counts").fit(graphs)
+        assert np.array_equal(kernel.features_, expected)
+        assert np.array_equal(kernel.gram(), expected @ expected.T)
+        connected = Graphlets(size, values="counts", connected_only=True).fit(graphs)
+        assert np.array_equal(connected.features_, expected[:, {3: [2, 3], 4: range(5, 11)}[size]])
+        shares = Graphlets(size).fit_transform(graphs)
+        totals = expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(shares, expected / np.maximum(totals, 1), rtol=1e-15)
+
+
+def test_corner_cases(corner_cases):
+    small = corner_cases[[0, 1, 2, 3, 4, 5, 7, 8, 9]]
+    for size in (3, 4):
+        found = Graphlets(size, values="counts").fit_transform(small)
+        assert np.array_equal(found, np.stack([enumerated(one, size) for one in small]))
+    hub = Graphlets(4, values="counts").fit(corner_cases).transform(corner_cases[6])[0]
+    assert hub.tolist() == [comb(300, 4), 0, 0, 0, 0, 0, comb(300, 3), 0, 0, 0, 0]
+
+
+def test_hubs_of_a_hundred_thousand_leaves_are_exact():
+    n = 200_001
+    star = np.array([np.zeros(n - 1, int), np.arange(1, n)])
+    counts = Graphlets(4, values="counts").fit([(star, n)]).features_[0]
+    assert counts.tolist() == [float(comb(n - 1, 4)), *[0.0] * 5, float(comb(n - 1, 3)), *[0.0] * 4]
+
+
+@pytest.mark.parametrize("name", MOLECULES)
+@pytest.mark.parametrize("size", [3, 4])
+def test_equals_grakel(name, size):
+    """GraKeL's exact counts are those of connected graphlets.
+
+    It counts one too many of each kind in every graph but the first that has it: the first occurrence sets
+    the bin to one and then adds one.
+    """
+    grakel = pytest.importorskip("grakel")
+    graphs = load_dataset(name)[:100]
+    theirs = grakel.GraphletSampling(k=size).fit_transform(grakel_graphs(graphs))
+    counts = Graphlets(size, values="counts", connected_only=True).fit(graphs).features_
+    present = counts > 0
+    too_many = present & (np.cumsum(present, axis=0) > 1)
+    np.testing.assert_allclose((counts + too_many) @ (counts + too_many).T, theirs, rtol=1e-8)
+
+
+def test_the_34_types():
+    types, connected = five_node_types()
+    assert (len(connected), connected.sum()) == (34, 21)
+    rng = np.random.default_rng(0)
+    for a, b in rng.integers(0, 1024, (300, 2)).tolist():
+        x, y = (
+            nx.Graph([(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), *(p for i, p in enumerate(PAIRS) if c >> i & 1)])
+            for c in (a, b)
+        )
+        assert (types[a] == types[b]) == nx.is_isomorphic(x, y)
+        assert connected[types[a]] == nx.is_connected(x)
+
+
+@pytest.mark.parametrize("connected_only", [False, True])
+def test_samples_of_five_nodes_are_unbiased(connected_only):
+    graphs = random_set(11, count=6, most=11)
+    expected = np.stack([enumerated_five(one) for one in graphs])
+    kept = five_node_types()[1] if connected_only else np.ones(34, bool)
+    expected = expected[:, kept]
+    kernel = Graphlets(5, values="counts", connected_only=connected_only, n_samples=200_000).fit(graphs)
+    assert expected.sum() > 500
+    np.testing.assert_allclose(kernel.features_, expected, atol=0.01 * expected.sum(axis=1).max())
+    assert np.array_equal(kernel.features_ > 0, expected > 0)
+    total = kernel.features_.sum(axis=1)
+    np.testing.assert_allclose(total, expected.sum(axis=1), rtol=0.01)
+    assert len(kernel.graphlet_names_) == kept.sum()
+
+
+def test_the_error_bound_of_the_default():
+    graphs = random_set(12, count=20, most=12)
+    exact = np.stack([enumerated_five(one) for one in graphs])
+    exact /= np.maximum(exact.sum(axis=1, keepdims=True), 1)
+    errors = np.abs(Graphlets(5).fit_transform(graphs) - exact).sum(axis=1)
+    assert (errors < 0.1).mean() >= 0.9
+
+
+def test_samples_depend_on_the_seed_and_not_on_the_other_graphs():
+    graphs = random_set(13, most=12)
+    kernel = Graphlets(5, n_samples=50).fit(graphs)
+    together = kernel.transform(graphs)
+    assert np.array_equal(together, np.vstack([kernel.transform(one) for one in graphs]))
+    assert np.array_equal(together, Graphlets(5, n_samples=50).fit_transform(graphs))
+    assert not np.array_equal(together, Graphlets(5, n_samples=50, random_state=1).fit_transform(graphs))
+
+
+def test_names():
+    kernel = Graphlets(connected_only=True).fit(random_set(0))
+    assert kernel.graphlet_names_ == ("path", "star", "cycle", "paw", "diamond", "clique")
+    assert Graphlets(3).fit(random_set(0)).graphlet_names_ == ("empty", "edge", "wedge", "triangle")
+
+
+def test_labels_and_columns_do_not_matter():
+    graphs = random_set(4)
+    bare = as_graphset([(one.edges, one.n_nodes) for one in graphs])
+    assert np.array_equal(Graphlets().fit(graphs).gram(bare), Graphlets().fit(bare).gram())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 6}, "size=6: expected 3, 4 or 5 nodes per graphlet"),
+        ({"size": True}, "size=True: expected 3, 4 or 5"),
+        ({"values": "shares"}, "values='shares': expected 'frequencies' or 'counts'"),
+        ({"n_samples": 0}, "n_samples=0: expected a whole number, at least 1"),
+        ({"connected_only": 1}, "connected_only=1: expected True or False"),
+        ({"random_state": -1}, "random_state=-1: expected a whole number, at least 0"),
+    ],
+)
+def test_wrong_settings(settings, message):
+    with pytest.raises(InvalidParameter, match=message):
+        Graphlets(**settings).fit(random_set(0))

@@ -1,0 +1,152 @@
+"""The random-walk kernel against the inverse of product graphs, and against GraKeL's."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.sparse import csr_matrix
+from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds, walk_value
+
+from infograph import RandomWalk, as_graphset, load_dataset
+from infograph.baselines.walk_series import arc_matrix, largest_norm, n_terms
+from infograph.errors import InvalidParameter
+
+
+def inverses(graphs, decay, **options):
+    return np.array([[walk_value(x, y, decay, **options) for y in graphs] for x in graphs])
+
+
+@given(seeds)
+def test_equals_the_inverse(seed):
+    graphs = random_set(seed, count=5, most=7, directed=seed % 2 == 1)
+    for labelled, bonds in ((False, False), (True, False), (True, True), (False, True)):
+        kernel = RandomWalk(
+            node_columns=["label"] if labelled else [], edge_columns=["bond"] if bonds else []
+        ).fit(graphs)
+        expected = inverses(graphs, kernel.decay_, labelled=labelled, bonds=bonds)
+        np.testing.assert_allclose(kernel.gram(), expected, rtol=1e-10)
+
+
+@given(seeds)
+def test_decays_close_to_the_limit_are_exact(seed):
+    graphs = random_set(seed, count=3, most=6)
+    norm = max(np.linalg.norm(adjacency(one), 2) for one in graphs)
+    decay = 0.99 / max(norm, 0.1) ** 2
+    for labelled in (False, True):
+        kernel = RandomWalk(decay, node_columns=None if labelled else [], edge_columns=[]).fit(graphs)
+        np.testing.assert_allclose(
+            kernel.gram(), inverses(graphs, decay, labelled=labelled), rtol=1e-10
+        )
+
+
+def test_corner_cases(corner_cases):
+    small = corner_cases[[0, 1, 2, 3, 4, 5, 7, 8, 9]]
+    for columns in (None, []):
+        kernel = RandomWalk(node_columns=columns).fit(small)
+        expected = inverses(small, kernel.decay_, labelled=columns is None)
+        np.testing.assert_allclose(kernel.gram(), expected, rtol=1e-10)
+    hub = RandomWalk(node_columns=[]).fit(corner_cases)
+    assert hub.norm_ == pytest.approx(np.sqrt(300))
+    assert hub.gram()[0, 1] == 4.0  # no edges: the pairs of nodes, walks of no step
+
+
+@pytest.mark.parametrize("name", MOLECULES)
+def test_equals_grakel(name):
+    grakel = pytest.importorskip("grakel")
+    graphs = load_dataset(name)[:15]
+    theirs = grakel_graphs(graphs)
+    for labelled in (False, True):
+        kernel = RandomWalk(node_columns=None if labelled else []).fit(graphs)
+        reference = grakel.RandomWalkLabeled if labelled else grakel.RandomWalk
+        expected = reference(lamda=kernel.decay_, method_type="baseline", kernel_type="geometric")
+        values = kernel.gram()
+        if labelled:  # GraKeL's walks of no step begin at all pairs
+            width = len(graphs.schema.node[0].categories)
+            counts = np.array([np.bincount(one.node["label"], minlength=width) for one in graphs])
+            values = values + np.outer(graphs.sizes, graphs.sizes) - counts @ counts.T
+        np.testing.assert_allclose(values, expected.fit_transform(theirs), rtol=1e-8)
+
+
+def test_explicit_features_are_walk_counts():
+    graphs = random_set(7, most=6)
+    kernel = RandomWalk(0.01, node_columns=[], edge_columns=[]).fit(graphs)
+    for row, one in zip(kernel.features_, graphs, strict=True):
+        power = np.eye(one.n_nodes)
+        for t in range(6):
+            assert row[t] == pytest.approx(0.1**t * power.sum())
+            power = power @ adjacency(one)
+    assert kernel.features_.shape[1] == n_terms(0.1 * kernel.norm_)
+
+
+def test_a_label_per_graph_set_is_the_unlabelled_kernel():
+    graphs = random_set(8, labels="a")
+    plain = RandomWalk(node_columns=[], edge_columns=[]).fit(graphs).gram()
+    np.testing.assert_allclose(RandomWalk(edge_columns=[]).fit(graphs).gram(), plain, rtol=1e-12)
+
+
+def test_the_number_of_terms_bounds_the_rest():
+    for ratio in (1e-9, 0.1, 0.5, 0.9, 0.999):
+        terms = n_terms(ratio)
+        assert ratio**terms / (1 - ratio) <= 2.0**-53 * (1 + 1e-9)
+        assert terms == 1 or ratio ** (terms - 1) / (1 - ratio) > 2.0**-53 * (1 - 1e-9)
+    assert n_terms(0.0) == 1
+
+
+@given(seeds)
+def test_the_largest_norm(seed):
+    graphs = random_set(seed, count=12, most=14, directed=seed % 2 == 1)
+    expected = max(np.linalg.norm(adjacency(one), 2) for one in graphs)
+    found = largest_norm(arc_matrix(graphs), graphs.node_ptr)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_the_largest_norm_of_large_blocks():
+    rng = np.random.default_rng(0)
+    for symmetric in (True, False):
+        dense = (rng.random((200, 200)) < 0.03).astype(float)
+        dense = np.maximum(dense, dense.T) if symmetric else dense
+        found = largest_norm(csr_matrix(dense), np.array([0, 200]))
+        assert found == pytest.approx(np.linalg.norm(dense, 2), rel=1e-10)
+
+
+def test_a_decay_at_which_the_series_diverges_is_refused():
+    ring = np.array([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+    graphs = as_graphset([(ring, 3), (np.array([[0, 1], [1, 0]]), 2)])
+    message = re.escape("The largest spectral norm of these graphs is 2: pass a decay below 0.25, or 'auto'")
+    for decay in (0.25, 0.3, 5):
+        with pytest.raises(InvalidParameter, match=message):
+            RandomWalk(decay).fit(graphs)
+        with pytest.raises(InvalidParameter, match=message):
+            RandomWalk(decay).estimate(graphs)
+    # a triangle has 3 * 2^t walks of t steps: 9 / (1 - 4 decay)
+    assert RandomWalk(0.2).fit(graphs).gram()[0, 0] == pytest.approx(45, rel=1e-12)
+    assert RandomWalk("auto").fit(graphs).decay_ == pytest.approx(0.125)
+
+
+def test_new_graphs_that_are_too_dense_are_refused():
+    edge = (np.array([[0, 1], [1, 0]]), 2)
+    dense = (np.array(np.nonzero(1 - np.eye(6))), 6)
+    kernel = RandomWalk().fit([edge, edge])
+    with pytest.raises(InvalidParameter, match=r"spectral norm of up to 5, .* fit with decay below 0\.04"):
+        kernel.gram([dense])
+    with pytest.raises(InvalidParameter, match="do not converge"):
+        kernel.transform([dense])
+
+
+@pytest.mark.parametrize("decay", [0, -0.1, "half", float("nan"), float("inf"), None, True])
+def test_wrong_decays(decay):
+    with pytest.raises(InvalidParameter, match=r"decay=.*: expected a positive number, or 'auto'"):
+        RandomWalk(decay).fit(random_set(0))
+
+
+def test_labelled_walks_on_huge_graphs_are_refused_with_a_remedy():
+    rng = np.random.default_rng(0)
+    arcs = rng.integers(0, 300_000, size=(2, 900_000))
+    graphs = [(arcs, rng.integers(0, 3, (300_000, 1)))] * 2
+    with pytest.raises(InvalidParameter, match=r"minutes, more than max_minutes=60: use node_columns=\[\]"):
+        RandomWalk().fit(graphs)
+    with pytest.raises(InvalidParameter, match=r"MB, more than memory_mb=8192: use node_columns=\[\]"):
+        RandomWalk(max_minutes=None).fit(graphs)
