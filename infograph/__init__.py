@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from infograph.baselines.atom_counts import AtomCounts as AtomCounts
+    from infograph.baselines.deep_kernels import DeepGraphKernel as DeepGraphKernel
     from infograph.baselines.fingerprints import FingerprintForest as FingerprintForest
+    from infograph.baselines.graph2vec import Graph2Vec as Graph2Vec
     from infograph.baselines.graphlets import Graphlets as Graphlets
+    from infograph.baselines.histograms import DegreeHistogram as DegreeHistogram
+    from infograph.baselines.histograms import LabelHistogram as LabelHistogram
+    from infograph.baselines.laplacian import MultiscaleLaplacian as MultiscaleLaplacian
     from infograph.baselines.mean import MeanPredictor as MeanPredictor
+    from infograph.baselines.node2vec import Node2Vec as Node2Vec
     from infograph.baselines.random_walk import RandomWalk as RandomWalk
     from infograph.baselines.shortest_path import ShortestPath as ShortestPath
+    from infograph.baselines.sub2vec import Sub2Vec as Sub2Vec
     from infograph.baselines.wl import WeisfeilerLehman as WeisfeilerLehman
     from infograph.contract import load as load
     from infograph.data.align import concatenate as concatenate
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from infograph.estimators.classifier import InfoGraphClassifier as InfoGraphClassifier
     from infograph.estimators.infograph import InfoGraph as InfoGraph
     from infograph.estimators.regressor import InfoGraphRegressor as InfoGraphRegressor
+    from infograph.estimators.untrained import UntrainedGIN as UntrainedGIN
     from infograph.evaluate import cross_validate as cross_validate
     from infograph.evaluate import paired_test as paired_test
 
@@ -49,16 +57,24 @@ __version__ = "0.1.0"
 _HOME = {
     "AtomCounts": "infograph.baselines.atom_counts",
     "Column": "infograph.data.schema",
+    "DeepGraphKernel": "infograph.baselines.deep_kernels",
+    "DegreeHistogram": "infograph.baselines.histograms",
     "FingerprintForest": "infograph.baselines.fingerprints",
+    "Graph2Vec": "infograph.baselines.graph2vec",
     "GraphSet": "infograph.data.graphset",
     "Graphlets": "infograph.baselines.graphlets",
     "InfoGraph": "infograph.estimators.infograph",
     "InfoGraphClassifier": "infograph.estimators.classifier",
     "InfoGraphRegressor": "infograph.estimators.regressor",
+    "LabelHistogram": "infograph.baselines.histograms",
     "MeanPredictor": "infograph.baselines.mean",
+    "MultiscaleLaplacian": "infograph.baselines.laplacian",
+    "Node2Vec": "infograph.baselines.node2vec",
     "RandomWalk": "infograph.baselines.random_walk",
     "Schema": "infograph.data.schema",
     "ShortestPath": "infograph.baselines.shortest_path",
+    "Sub2Vec": "infograph.baselines.sub2vec",
+    "UntrainedGIN": "infograph.estimators.untrained",
     "WeisfeilerLehman": "infograph.baselines.wl",
     "as_graphset": "infograph.data.convert",
     "concatenate": "infograph.data.align",

@@ -34,17 +34,17 @@ class DeepGraphKernel(FeatureKernel):
     phi counts substructures: Weisfeiler-Lehman subtrees, graphlets of five nodes (frequencies of a sample),
     label sequences of random walks of three arcs, or shortest paths (labels and length). Skip-gram with
     negative sampling gives every substructure a vector, from sentences of substructures that occur in the
-    same graph (and, for subtrees, in the same round). M holds their cosines, so the features phi V, with V the
-    unit vectors, are explicit: `transform` gives (G, dim), and nothing of the size of M is ever stored.
-    Substructures that no fitted graph has are left out. Nodes without labels count by degree ("wl", "walk") or
-    are all alike ("shortest-path"); graphlets look at no labels.
+    same graph (and, for subtrees, in the same round). M holds their cosines, so the features phi V, with V
+    the unit vectors, are explicit: `transform` gives (G, dim), and nothing of the size of M is ever stored.
+    Substructures that no fitted graph has are left out. Nodes without labels count by degree ("wl", "walk")
+    or are all alike ("shortest-path"); graphlets look at no labels.
 
-    Settings to search, as in the paper: `dim` and `window` in {2, 5, 10, 25, 50}; `rounds` in {1, 2, 3, 4, 5};
-    the InfoGraph paper reports the best of subtrees, graphlets and random walks.
+    Settings to search, as in the paper: `dim` and `window` in {2, 5, 10, 25, 50}; `rounds` in {1, 2, 3, 4,
+    5}; the InfoGraph paper reports the best of subtrees, graphlets and random walks.
 
-    Differs from the paper: sentences are drawn from all of a graph's substructures instead of from neighbouring
-    graphlets or paths of one source, which makes them independent of the numbering of nodes; graphlets have
-    five nodes instead of up to seven; negative sampling only, no hierarchical softmax.
+    Differs from the paper: sentences are drawn from all of a graph's substructures instead of from
+    neighbouring graphlets or paths of one source, which makes them independent of the numbering of nodes;
+    graphlets have five nodes instead of up to seven; negative sampling only, no hierarchical softmax.
 
     Args:
         structure: "wl", "graphlet", "walk" or "shortest-path".
@@ -105,7 +105,10 @@ class DeepGraphKernel(FeatureKernel):
             "wl": (1e-6 * groups * size, (150 + 4 * self.dim) * groups * size / 1e6),
             "graphlet": (1e-6 * size + 0.011 * len(known), 120 * size / 1e6),
             "walk": (6e-5 * known.n_nodes, 40 * LENGTH * known.n_nodes / 1e6),
-            "shortest-path": (4e-9 * float((known.sizes * (known.sizes + np.diff(known.edge_ptr))).sum()), 100.0),
+            "shortest-path": (
+                4e-9 * float((known.sizes * (known.sizes + np.diff(known.edge_ptr))).sum()),
+                100.0,
+            ),
         }[self.structure]
         return Estimate(2 + found + 5e-9 * learned, 250 + megabytes + 24 * pairs / 1e6)
 

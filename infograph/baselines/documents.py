@@ -105,7 +105,9 @@ class DocumentEmbedding(GraphEmbedding):
 
     def _set_state(self, state: State) -> None:
         self.vocabulary_, self._keys = Vocabulary(state["words"]), Vocabulary(state["keys"])
-        self._outputs, self._counts, self.vectors_ = (state[name] for name in ("outputs", "counts", "vectors"))
+        self._outputs, self._counts, self.vectors_ = (
+            state[name] for name in ("outputs", "counts", "vectors")
+        )
 
     def _learned(self) -> dict[str, Any]:
         return {**super()._learned(), "epochs": self.epochs_}

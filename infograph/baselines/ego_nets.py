@@ -49,7 +49,7 @@ def invert(matrix: Floats, inverse: Floats) -> float:
 
 @compiled
 def similarity(a: Floats, log_a: float, b: Floats, log_b: float, work: Floats) -> float:
-    """The FLG kernel of two graphs, from the inverses and log determinants of their S (Kondor and Pan, Eq. 6).
+    """The FLG kernel of two graphs (Kondor and Pan, Eq. 6), from S^-1 and log |S| of each.
 
     |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4).
     """
@@ -82,10 +82,10 @@ def ego_matrices(
     eta: float,
     gamma: float,
 ) -> tuple[Floats, Floats]:
-    """S^-1 (X, P, P) and log |S| (X,) of the neighbourhoods of some nodes, S = phi' (L + eta I)^-1 phi + gamma I.
+    """S^-1 (X, P, P) and log |S| (X,) of the neighbourhoods of some nodes.
 
-    A neighbourhood holds the first `most` nodes within `radius` that breadth-first search meets, and all edges
-    between them.
+    S = phi' (L + eta I)^-1 phi + gamma I. A neighbourhood holds the first `most` nodes within `radius` that
+    breadth-first search meets, and all edges between them.
     """
     n_features = features.shape[1]
     inverses = np.empty((len(centres), n_features, n_features))

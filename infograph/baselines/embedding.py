@@ -115,8 +115,8 @@ class GraphEmbedding(GraphTransformer):
     def _card(self) -> str:
         settings = "".join(f"- {name}: {v}\n" for name, v in self.get_params(deep=False).items())
         return (
-            f"# {type(self).__name__}\n\nTurns a graph into a vector of {self._n_features_out} numbers; fitted to "
-            f"{self.n_graphs_:,} graphs.\n\n    infograph.load(folder).transform(graphs)\n\n{settings}"
+            f"# {type(self).__name__}\n\nTurns a graph into {self._n_features_out} numbers; fitted "
+            f"to {self.n_graphs_:,} graphs.\n\n    infograph.load(folder).transform(graphs)\n\n{settings}"
         )
 
 
@@ -131,8 +131,8 @@ def check_budget(estimator: Any, graphs: GraphSet) -> None:
             raise InvalidParameter(f"{name}={limit!r}: expected a positive number, or None for no limit")
         if needed > limit:
             raise InvalidParameter(
-                f"{type(estimator).__name__} of {len(graphs):,} graphs would take about {needed:,.0f} {unit}, "
-                f"more than {name}={limit:g}: lower max_tokens or dim, or pass {name}=None"
+                f"{type(estimator).__name__} of {len(graphs):,} graphs would take about {needed:,.0f} "
+                f"{unit}, more than {name}={limit:g}: lower max_tokens or dim, or pass {name}=None"
             )
 
 

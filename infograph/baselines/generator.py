@@ -1,10 +1,20 @@
-"""SplitMix64 in compiled code: a generator whose whole state is one number, so that every walk has its own."""
+"""SplitMix64 in compiled code: a generator whose state is one number, so that every walk has its own."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from infograph.baselines.compiled import FIRST, GOLDEN, SECOND, STEP_11, STEP_27, STEP_30, STEP_31, UNIT, compiled
+from infograph.baselines.compiled import (
+    FIRST,
+    GOLDEN,
+    SECOND,
+    STEP_11,
+    STEP_27,
+    STEP_30,
+    STEP_31,
+    UNIT,
+    compiled,
+)
 
 
 @compiled

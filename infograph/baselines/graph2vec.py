@@ -85,7 +85,9 @@ class Graph2Vec(DocumentEmbedding):
         tokens = max(words, min(words * self.epochs, self.max_tokens))
         seconds = 2 + tokens * max(0.1, self.dim / 512) / TOKENS_PER_SECOND
         kept = words / (6 * self.min_count)
-        return Estimate(seconds, 250 + (150 * (words + known.n_edges) + 4 * self.dim * (kept + 2 * len(known))) / 1e6)
+        return Estimate(
+            seconds, 250 + (150 * (words + known.n_edges) + 4 * self.dim * (kept + 2 * len(known))) / 1e6
+        )
 
     def _check_settings(self) -> None:
         super()._check_settings()

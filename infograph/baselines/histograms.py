@@ -50,7 +50,9 @@ class Histogram(GraphTransformer):
     def estimate(self, graphs: Any) -> Estimate:
         """Seconds and megabytes; next to nothing."""
         known = as_graphset(graphs)
-        return Estimate(0.1 + 1e-7 * (known.n_nodes + known.n_edges), 50 + 5e-5 * known.n_nodes + 0.03 * len(known))
+        return Estimate(
+            0.1 + 1e-7 * (known.n_nodes + known.n_edges), 50 + 5e-5 * known.n_nodes + 0.03 * len(known)
+        )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """What the columns count. (F,)."""
@@ -69,7 +71,8 @@ class Histogram(GraphTransformer):
         self.feature_names_ = tuple(map(str, learned["features"]))
 
     def _card(self) -> str:
-        return f"# {type(self).__name__}\n\n{len(self.feature_names_)} columns: {', '.join(self.feature_names_[:50])}\n"
+        shown = ", ".join(self.feature_names_[:50])
+        return f"# {type(self).__name__}\n\n{len(self.feature_names_)} columns: {shown}\n"
 
 
 class LabelHistogram(Histogram):
@@ -79,11 +82,12 @@ class LabelHistogram(Histogram):
 
     One column per category of the node columns that some fitted graph has; without node columns there is one,
     the number of nodes. Categories that are new in `transform` are counted nowhere, and one
-    `UnknownCategoryWarning` says so. No paper: it is the reference row that shows what labels alone are worth.
+    `UnknownCategoryWarning` says so. No paper: it is the reference row that shows what labels alone are
+    worth.
 
     Args:
-        columns: the node columns to count; None takes `element` of molecules, otherwise every categorical node
-            column that encoders see.
+        columns: the node columns to count; None takes `element` of molecules, otherwise every categorical
+            node column that encoders see.
         share: divide by the number of nodes.
     """
 

@@ -36,13 +36,14 @@ class MultiscaleLaplacian(GraphKernel):
 
         MultiscaleLaplacian(levels=2).fit(graphs).gram()
 
-    Two graphs with vertex features phi are compared by S = phi' (L + eta I)^-1 phi + gamma I (the FLG kernel):
-    k = |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4), so k(x, x) = 1. At level 0 a vertex's features are
-    its label, one coordinate each. At level l two vertices are compared by the FLG kernel of their
-    neighbourhoods of radius l with features of level l - 1. These kernels have no finite features; as in the
-    paper, `n_landmarks` vertices of the fitted graphs and the `rank` largest eigenvalues of their kernel
-    matrix give features for all (Nystrom). The whole graphs are compared with the features of the last level.
-    Nodes without labels count by degree. There are no explicit features: `transform` gives `gram(graphs)`.
+    Two graphs with vertex features phi are compared by S = phi' (L + eta I)^-1 phi + gamma I (the FLG
+    kernel): k = |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4), so k(x, x) = 1. At level 0 a vertex's
+    features are its label, one coordinate each. At level l two vertices are compared by the FLG kernel of
+    their neighbourhoods of radius l with features of level l - 1. These kernels have no finite features; as
+    in the paper, `n_landmarks` vertices of the fitted graphs and the `rank` largest eigenvalues of their
+    kernel matrix give features for all (Nystrom). The whole graphs are compared with the features of the last
+    level. Nodes without labels count by degree. There are no explicit features: `transform` gives
+    `gram(graphs)`.
 
     Graphs are taken as simple and undirected, each edge of weight 1; edge labels are not looked at.
 
@@ -50,8 +51,8 @@ class MultiscaleLaplacian(GraphKernel):
 
     Differs from the paper, so that REDDIT takes minutes: nodes of one graph with the same Weisfeiler-Lehman
     colour after levels + 1 rounds share the features of the first of them (colours hardly ever hide a
-    difference; `share=False` looks at each node); a neighbourhood has at most `max_ego` nodes, the nearest, equally
-    near ones in the order of their colours; labels beyond the `n_labels` most frequent ones have no
+    difference; `share=False` looks at each node); a neighbourhood has at most `max_ego` nodes, the nearest,
+    equally near ones in the order of their colours; labels beyond the `n_labels` most frequent ones have no
     coordinate; landmarks are drawn from the distinct colours, in proportion to their nodes.
 
     Args:
@@ -172,7 +173,9 @@ class MultiscaleLaplacian(GraphKernel):
 
         made = self._made_with
         regular = float(made["eta"]), float(made["gamma"])
-        return ego_matrices(centres, around.ptr, around.targets, features, radius, int(made["max_ego"]), *regular)
+        return ego_matrices(
+            centres, around.ptr, around.targets, features, radius, int(made["max_ego"]), *regular
+        )
 
     def _landmark_level(
         self, around: Neighbourhoods, landmarks: NDArray[np.int64], features: Floats, radius: int
@@ -206,7 +209,7 @@ class MultiscaleLaplacian(GraphKernel):
             own = features[low:high]
             matrices[g] += own.T @ _laplacian(around, low, high, eta).solve(own)
         matrices = (matrices + matrices.transpose(0, 2, 1)) / 2
-        return np.linalg.inv(matrices), np.linalg.slogdet(matrices)[1]
+        return np.asarray(np.linalg.inv(matrices), np.float64), np.asarray(np.linalg.slogdet(matrices)[1])
 
     def _state(self) -> State:
         state: State = {"labels": self.labels_.tokens, "inverses": self.inverses_, "logs": self.logs_}
@@ -218,7 +221,8 @@ class MultiscaleLaplacian(GraphKernel):
         self.labels_ = Vocabulary(state["labels"])
         self.inverses_, self.logs_ = state["inverses"], state["logs"]
         self.levels_ = [
-            Level(*(state[f"level{number}.{name}"] for name in Level._fields)) for number in range(self.levels)
+            Level(*(state[f"level{number}.{name}"] for name in Level._fields))
+            for number in range(self.levels)
         ]
 
 

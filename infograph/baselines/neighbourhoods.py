@@ -21,7 +21,8 @@ class Neighbourhoods:
 
     Attributes:
         node_ptr: (G+1,) the nodes of every graph.
-        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by colour.
+        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by
+            colour.
         labels: (2, N) the token of every node's label.
         centres: (R,) the first node of every group.
         group: (N,) the group of every node.
@@ -65,7 +66,7 @@ def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
 
 
 def simplified(graphs: GraphSet) -> tuple[GraphSet, csr_matrix]:
-    """The graphs without directions, repeated edges, self-loops and edge columns; and their adjacency (N, N)."""
+    """The graphs without directions, repeated edges, loops and edge columns, and their adjacency (N, N)."""
     source, target = graphs.edge_index
     proper = source != target
     ends = np.concatenate([source[proper], target[proper]]), np.concatenate([target[proper], source[proper]])

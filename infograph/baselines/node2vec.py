@@ -98,8 +98,8 @@ class Node2Vec(GraphEmbedding):
         known = as_graphset(graphs, schema=self.schema_)
         if fingerprint(known) != self.fingerprint_:
             raise InvalidParameter(
-                "node2vec has vectors for the nodes it was fitted to and cannot embed other graphs: pass exactly "
-                "the fitted graphs, call fit_transform on all graphs together, or take Graph2Vec or Sub2Vec"
+                "node2vec has vectors for the nodes it was fitted to and cannot embed other graphs: pass "
+                "exactly the fitted graphs, call fit_transform on all of them, or take Graph2Vec or Sub2Vec"
             )
         return self.vectors_.copy()
 
@@ -128,15 +128,18 @@ class Node2Vec(GraphEmbedding):
     def _learn(self, graphs: GraphSet) -> Vectors:
         walks, length = budget(graphs.n_nodes, self.walks, self.length, self.max_tokens)
         self.vectors_ = np.concatenate(
-            [self._block(graphs[low:high], low, walks, length) for low, high in _blocks(graphs, self.block_nodes)]
+            [
+                self._block(graphs[low:high], low, walks, length)
+                for low, high in _blocks(graphs, self.block_nodes)
+            ]
         )
         self.fingerprint_ = fingerprint(graphs)
         return self.vectors_
 
     def _block(self, graphs: GraphSet, first: int, walks: int, length: int) -> Vectors:
         """The vectors of some graphs, from a vocabulary of their own."""
-        settings = {"per_node": walks, "length": length, "p": float(self.p), "q": float(self.q)}
-        paths = random_walks(graphs, **settings, random_state=self.random_state)
+        p, q, seed = float(self.p), float(self.q), self.random_state
+        paths = random_walks(graphs, per_node=walks, length=length, p=p, q=q, random_state=seed)
         order = np.random.default_rng([self.random_state, first]).permutation(len(paths))
         nodes = word_vectors(
             paths[order],
@@ -149,7 +152,9 @@ class Node2Vec(GraphEmbedding):
         filled = graphs.sizes > 0
         pooled = np.zeros((len(graphs), self.dim), np.float32)
         pooled[filled] = np.add.reduceat(nodes, graphs.node_ptr[:-1][filled], axis=0)
-        return pooled if self.pooling == "sum" else pooled / np.maximum(graphs.sizes, 1)[:, None].astype(np.float32)
+        if self.pooling == "mean":
+            pooled /= np.maximum(graphs.sizes, 1)[:, None].astype(np.float32)
+        return pooled
 
     def _state(self) -> State:
         return {"vectors": self.vectors_}

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.baselines.compiled import mix_keys
-from infograph.data.graphset import IntArray
 
 Vectors = NDArray[np.float32]
+Ints = NDArray[np.int64]
 RATES = (0.025, 0.0001)  # gensim's and word2vec's first and last learning rate
 ROWS = 4096  # vectors that are drawn at a time: 64-bit numbers for all would take five times the vectors
 
@@ -29,12 +29,12 @@ def first_vectors(keys: NDArray[np.uint64], dim: int) -> Vectors:
     return vectors
 
 
-def noise_table(counts: IntArray) -> NDArray[np.int32]:
+def noise_table(counts: Ints) -> NDArray[np.int32]:
     """Words to draw negatives from: each as often as its count to the power 3/4 says."""
     running = np.cumsum(counts.astype(np.float64) ** 0.75)
     size = int(np.clip(20 * len(counts), 2**16, 2**24))
     places = (np.arange(size) + 0.5) / size * running[-1]
-    return np.searchsorted(running, places, side="right").astype(np.int32)
+    return np.asarray(np.searchsorted(running, places, side="right"), np.int32)
 
 
 def word_vectors(
@@ -58,7 +58,7 @@ def word_vectors(
     inputs = first_vectors(mix_keys(random_state, np.arange(n_words)), dim)
     outputs = np.zeros((n_words, dim), np.float32)
     for epoch in range(epochs):
-        seed = mix_keys(random_state, -1, epoch)[()]
+        seed = np.uint64(mix_keys(random_state, -1, epoch))
         rates = _between(epoch, epochs)
         learn_walks(walks, inputs, outputs, window, table, n_negative, rates, seed)
     return inputs
@@ -66,7 +66,7 @@ def word_vectors(
 
 def document_vectors(
     tokens: NDArray[np.int32],
-    ptr: IntArray,
+    ptr: Ints,
     keys: NDArray[np.uint64],
     n_words: int,
     *,
@@ -74,8 +74,8 @@ def document_vectors(
     epochs: int,
     n_negative: int = 5,
     random_state: int = 0,
-) -> tuple[Vectors, Vectors, IntArray]:
-    """PV-DBOW: vectors of documents (rows, dim), output vectors (n_words, dim) and counts (n_words,) of words.
+) -> tuple[Vectors, Vectors, Ints]:
+    """PV-DBOW: vectors of documents (rows, dim), and outputs (n_words, dim) and counts (n_words,) of words.
 
     Args:
         tokens: the words of all documents, one document after the other.
@@ -100,10 +100,10 @@ def document_vectors(
 
 def infer_documents(
     tokens: NDArray[np.int32],
-    ptr: IntArray,
+    ptr: Ints,
     keys: NDArray[np.uint64],
     outputs: Vectors,
-    counts: IntArray,
+    counts: Ints,
     *,
     epochs: int,
     n_negative: int = 5,

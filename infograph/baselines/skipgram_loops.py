@@ -12,7 +12,9 @@ Floats32 = NDArray[np.float32]
 
 
 @compiled_fast
-def attract(x: Floats32, outputs: Floats32, targets: NDArray[np.int64], rate: float, sum_: Floats32, learn: bool) -> None:
+def attract(
+    x: Floats32, outputs: Floats32, targets: NDArray[np.int64], rate: float, sum_: Floats32, learn: bool
+) -> None:
     """One step of x towards outputs[targets[0]] and away from the others; these move too if `learn`.
 
     The gradient of log s(x o_0) + sum_k log s(-x o_k) at x and, row after row, at the outputs.

@@ -31,16 +31,17 @@ def biased_walks(
     top = max(1.0, 1.0 / p, 1.0 / q)
     for w in range(len(starts)):
         state = keys[w]
-        before, at = np.int32(-1), starts[w]
+        before, at = -1, int(starts[w])
         walks[w, 0] = at
         for position in range(1, length):
             low, high = ptr[at], ptr[at + 1]
             if low == high:
                 break
-            chosen = np.int32(-1)
+            chosen = -1
             for _ in range(TRIALS):
                 state = advance(state)
-                candidate = neighbours[pick(cumulative, low, high, uniform(state) * cumulative[high - 1])]
+                arc = pick(cumulative, low, high, uniform(state) * cumulative[high - 1])
+                candidate = int(neighbours[arc])
                 if before < 0 or (p == 1.0 and q == 1.0):
                     chosen = candidate
                     break
@@ -89,7 +90,7 @@ def has_arc(ptr: NDArray[np.int64], neighbours: NDArray[np.int32], source: int, 
             low = middle + 1
         else:
             high = middle
-    return low < ptr[source + 1] and neighbours[low] == target
+    return bool(low < ptr[source + 1] and neighbours[low] == target)
 
 
 @compiled
@@ -104,12 +105,12 @@ def scan(
     share: float,
 ) -> int:
     """A neighbour by its exact probability, looking at all of them."""
-    total, chosen = 0.0, neighbours[ptr[at]]
+    total, chosen = 0.0, int(neighbours[ptr[at]])
     for turn in range(2):
         left, total = share * total, 0.0
         for arc in range(ptr[at], ptr[at + 1]):
             weight = cumulative[arc] - (cumulative[arc - 1] if arc > ptr[at] else 0.0)
             total += weight * bias(ptr, neighbours, before, neighbours[arc], p, q)
             if turn == 1 and total > left:
-                return neighbours[arc]
+                return int(neighbours[arc])
     return chosen

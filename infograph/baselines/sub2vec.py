@@ -29,8 +29,8 @@ class Sub2Vec(DocumentEmbedding):
 
     Random walks over a graph write its document. In the structural variant (Sub2Vec-S) a visited node's word
     is its degree divided by the number of nodes of its graph, in `n_bins` equal bins; words so mean the same
-    in every graph. In the neighbourhood variant (Sub2Vec-N) it is the node's id: that is made for subgraphs of
-    one network. Whole graphs share no nodes, so here the id is the node's number in its graph, which makes
+    in every graph. In the neighbourhood variant (Sub2Vec-N) it is the node's id: that is made for subgraphs
+    of one network. Whole graphs share no nodes, so here the id is the node's number in its graph, which makes
     the vectors depend on the order of nodes; expect little from it. PV-DBOW (the paper's "distributed bag of
     nodes") learns a vector per graph that predicts its words. Node and edge features are not looked at; edge
     weights steer the walks. Other graphs are inferred; see `DocumentEmbedding`.
@@ -114,14 +114,14 @@ class Sub2Vec(DocumentEmbedding):
         else:
             word = np.arange(graphs.n_nodes) - np.repeat(graphs.node_ptr[:-1], graphs.sizes)
         names, code = np.unique(word, return_inverse=True)
-        counts = csr_matrix(
-            (np.ones(len(visits)), (owner, code[visits])), shape=(len(graphs), len(names))
-        )
+        counts = csr_matrix((np.ones(len(visits)), (owner, code[visits])), shape=(len(graphs), len(names)))
         counts.sum_duplicates()
         return number_tokens(names), counts
 
 
-def visited(graphs: GraphSet, length: int, walk: int, random_state: int) -> tuple[IntArray, NDArray[np.int32]]:
+def visited(
+    graphs: GraphSet, length: int, walk: int, random_state: int
+) -> tuple[IntArray, NDArray[np.int32]]:
     """The nodes that the walks of every graph visit, and the graph of each visit.
 
     A graph of n nodes gets max(length, 2 n) / walk walks, at least one and rounded up, from nodes that are as
@@ -131,6 +131,8 @@ def visited(graphs: GraphSet, length: int, walk: int, random_state: int) -> tupl
     owner = np.repeat(np.arange(len(graphs)), share)
     turn = np.arange(len(owner)) - np.repeat(np.cumsum(share) - share, share)
     starts = graphs.node_ptr[owner] + (turn * graphs.sizes[owner] // share[owner]) % graphs.sizes[owner]
-    paths = random_walks(graphs, per_node=1, length=walk, random_state=random_state, starts=starts, turns=turn)
+    paths = random_walks(
+        graphs, per_node=1, length=walk, random_state=random_state, starts=starts, turns=turn
+    )
     rows, places = np.nonzero(paths >= 0)
     return owner[rows], paths[rows, places]

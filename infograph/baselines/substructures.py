@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,9 @@ def find(graphs: GraphSet, structure: str, rounds: int, random_state: int) -> Su
 
 
 def sentences(counts: Any, groups: tuple[int, ...], draws: int, random_state: int) -> NDArray[np.int32]:
-    """Rows of `draws` substructures of one graph and one group, each drawn as often as it occurs. (S, draws)."""
+    """Rows of `draws` substructures of one graph and one group, drawn as often as they occur. (S, draws)."""
     rows = []
-    for group, (low, high) in enumerate(zip(groups, groups[1:], strict=False)):
+    for group, (low, high) in enumerate(pairwise(groups)):
         part = csr_matrix(counts[:, low:high])
         running = np.concatenate([[0.0], np.cumsum(part.data)])
         start, total = running[part.indptr[:-1]], np.diff(running[part.indptr])  # (G,)

@@ -18,7 +18,7 @@ NODE_FEATURES = ("auto", "constant", "degree")
 
 
 def count_subtrees(graphs: GraphSet, rounds: int, node_features: str = "auto") -> tuple[Tokens, Matrix]:
-    """Distinct subtrees of heights 0 ... `rounds` (2, C), and how many nodes of each graph root them (G, C)."""
+    """Distinct subtrees of heights 0 ... `rounds` (2, C), and how many nodes of a graph root each (G, C)."""
     tokens, counts = subtrees_by_round(graphs, rounds, node_features)
     return np.hstack(tokens), hstack(counts, format="csr")
 

@@ -42,7 +42,7 @@ def neighbours_of(graphs: GraphSet) -> Neighbours:
         if len(bad):
             index = int(graphs.edge_graph[bad[0]])
             raise InvalidGraph(
-                f"an arc has the weight {weights[bad[0]]:g}, and no walk can take it: expected weights of 0 or more",
+                f"an arc has the weight {weights[bad[0]]:g}, which no walk can take: expected 0 or more",
                 index=index,
                 graph_id=graphs.ids[index].item(),
             )

@@ -16,6 +16,7 @@ from infograph.cli.info import info
 from infograph.cli.map import draw
 from infograph.cli.output import show
 from infograph.cli.predict import predict
+from infograph.cli.reproduce import reproduce
 from infograph.cli.study import study
 from infograph.cli.train import train
 
@@ -36,6 +37,7 @@ app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("map")(draw)
 app.command("history")(history)
+app.command("reproduce")(reproduce)
 app.command("info")(info)
 app.command("datasets")(datasets)
 

@@ -13,7 +13,9 @@ from infograph.cli.output import print_json, print_table, show
 
 
 def history(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model folder, or the result file of a table's cell.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A .png, .svg or .csv file.", show_default="the terminal"),
@@ -30,12 +32,10 @@ def history(
 
     [bold]infograph history model[/bold]
     """
-    from infograph.contract import load
     from infograph.report.history import draw_history
-    from infograph.report.history_table import best_rows, history_table, history_unit, write_history
+    from infograph.report.history_table import best_rows, history_of, history_table, write_history
 
-    fitted = load(model)
-    records, unit = fitted.history_, history_unit(fitted)
+    records, unit = history_of(model)
     if out is not None and out.suffix == ".csv":
         write_history(records, out)
     elif out is not None:

@@ -17,8 +17,8 @@ class UntrainedGIN(InfoGraph):
 
         vectors = UntrainedGIN().fit_transform(graphs)
 
-    The same seed gives the same weights as in `InfoGraph`, so the two differ by training alone. Whatever has to
-    do with training is fixed.
+    The same seed gives the same weights as in `InfoGraph`, so the two differ by training alone. Whatever has
+    to do with training is fixed.
 
     Args:
         dim, layers, batch_size, readout, node_columns, edge_columns, node_features, encoder, norm,

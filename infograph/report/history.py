@@ -72,7 +72,7 @@ def _figure(history: History, unit: str, theme: Theme) -> Figure:
 
 
 def _draw(axes: Axes, panel: Panel, hue: str, theme: Theme) -> None:
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     for number, (epochs, values) in enumerate(panel.lines):
         marker = "o" if len(epochs) <= DOTS and len(panel.lines) == 1 else ""
@@ -94,6 +94,9 @@ def _draw(axes: Axes, panel: Panel, hue: str, theme: Theme) -> None:
             )
     if panel.logarithmic:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infograph.data.storage import replaced_file
-from infograph.errors import InvalidParameter
+from infograph.contract import load
+from infograph.data.storage import read_json, replaced_file
+from infograph.errors import InvalidFile, InvalidParameter
 from infograph.train.figures import WRONG, terms_of
 from infograph.train.loop import ERROR
 from infograph.train.progress import validation_unit
@@ -114,6 +115,23 @@ def write_history(history: History, path: str | Path) -> Path:
         writer.writeheader()
         writer.writerows(history)
     return Path(path)
+
+
+def history_of(path: str | Path) -> tuple[History, str]:
+    """The history of a model folder, or of a result file, and the unit of its validation error.
+
+    Raises:
+        FileMissing, InvalidFile: there is no such thing, or it is something else.
+    """
+    path = Path(path)
+    if path.suffix != ".json" or path.is_dir():
+        model = load(path)
+        return model.history_, history_unit(model)
+    content = read_json(path)
+    history = content.get("history")
+    if not isinstance(history, list):
+        raise InvalidFile(f"{path} has no history of a training run")
+    return history, str(content.get("unit", ""))
 
 
 def history_unit(model: Any) -> str:

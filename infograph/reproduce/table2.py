@@ -14,8 +14,10 @@ from infograph.baselines.fingerprints import FingerprintForest
 from infograph.baselines.mean import MeanPredictor
 from infograph.contract import GraphPredictor
 from infograph.data.graphset import GraphSet
+from infograph.data.qm9.targets import HEADERS
 from infograph.data.sets.registry import load_dataset
 from infograph.data.splits import Split, semi_supervised_split
+from infograph.errors import InvalidParameter
 from infograph.estimators.regressor import InfoGraphRegressor
 from infograph.reproduce.cells import Cell, Result
 from infograph.train.loop import Watcher
@@ -65,6 +67,25 @@ def table2_cell(
     if objective in ("infograph", "infograph*"):
         settings["lam"] = lam
     return Cell("table2", f"{target} {objective} {seed}", settings)
+
+
+def choose_cells(targets: Sequence[str], objectives: Sequence[str], **settings: Any) -> list[Cell]:
+    """The cells of some rows and columns, "all" for all of them; target after target.
+
+    Raises:
+        InvalidParameter: there is no such target or row.
+    """
+    rows = (*REFERENCES, *OBJECTIVES)
+    chosen = []
+    for name, given, known in (("target", targets, tuple(HEADERS)), ("objective", objectives, rows)):
+        named = [one for each in given for one in (known if each == "all" else (each,))]
+        strange = [each for each in named if each not in known]
+        if strange or not named:
+            raise InvalidParameter(
+                f"no {name} {strange[0] if strange else ''!r}; there are: {', '.join(known)}"
+            )
+        chosen.append(list(dict.fromkeys(named)))
+    return [table2_cell(target, objective, **settings) for target in chosen[0] for objective in chosen[1]]
 
 
 def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:

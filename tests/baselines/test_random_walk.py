@@ -34,7 +34,7 @@ def test_equals_the_inverse(seed):
 def test_decays_close_to_the_limit_are_exact(seed):
     graphs = random_set(seed, count=3, most=6)
     norm = max(np.linalg.norm(adjacency(one), 2) for one in graphs)
-    decay = 0.99 / max(norm, 0.1) ** 2
+    decay = 0.95 / max(norm, 0.1) ** 2
     for labelled in (False, True):
         kernel = RandomWalk(decay, node_columns=None if labelled else [], edge_columns=[]).fit(graphs)
         np.testing.assert_allclose(
@@ -56,7 +56,8 @@ def test_corner_cases(corner_cases):
 @pytest.mark.parametrize("name", MOLECULES)
 def test_equals_grakel(name):
     grakel = pytest.importorskip("grakel")
-    graphs = load_dataset(name)[:15]
+    graphs = load_dataset(name)
+    graphs = graphs[np.flatnonzero(graphs.sizes <= 18)[:12]]  # GraKeL inverts n^2 x n^2 matrices
     theirs = grakel_graphs(graphs)
     for labelled in (False, True):
         kernel = RandomWalk(node_columns=None if labelled else []).fit(graphs)
