@@ -102,9 +102,9 @@ class DeepGraphKernel(FeatureKernel):
         groups = self.rounds + 1 if self.structure == "wl" else 1
         learned = len(known) * groups * self.draws * self.epochs * self.window * self.dim
         found, megabytes = {
-            "wl": (1e-6 * groups * size, (150 + 4 * self.dim) * groups * size / 1e6),
+            "wl": (1e-6 * groups * size, (40 + self.dim) * groups * size / 1e6),
             "graphlet": (1e-6 * size + 0.011 * len(known), 120 * size / 1e6),
-            "walk": (6e-5 * known.n_nodes, 40 * LENGTH * known.n_nodes / 1e6),
+            "walk": (3e-5 * known.n_nodes, 70 * LENGTH * known.n_nodes / 1e6),
             "shortest-path": (
                 4e-9 * float((known.sizes * (known.sizes + np.diff(known.edge_ptr))).sum()),
                 100.0,

@@ -132,8 +132,7 @@ class GraphKernel(GraphTransformer):
         values, squares = self._compare(graphs)
         if not self.normalise:
             return values
-        values = values * inverse_root(squares)[:, None]
-        values *= inverse_root(self._squares())[None, :]
+        values = values * np.outer(inverse_root(squares), inverse_root(self._squares()))
         if graphs is None:
             np.fill_diagonal(values, np.where(squares > 0, 1.0, 0.0))
         return values

@@ -20,7 +20,7 @@ from infograph.baselines.walks import random_walks
 from infograph.data.graphset import GraphSet
 
 STEPS = 3  # arcs in a substructure of structure="walk"
-LENGTH = 40  # nodes in a walk that such substructures are read from
+LENGTH = 22  # nodes in a walk that such substructures are read from
 
 
 @dataclass(frozen=True, eq=False)

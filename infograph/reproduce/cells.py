@@ -78,6 +78,6 @@ def run_cell(
     result: Result = {"cell": cell.name, "settings": cell.settings, **content, "measured": measured}
     cell.path(results).parent.mkdir(parents=True, exist_ok=True)
     with replaced_file(cell.path(results)) as partial:
-        partial.write_text(json.dumps(result, indent=1) + "\n")
+        partial.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
     shutil.rmtree(work, ignore_errors=True)
     return result

@@ -164,15 +164,17 @@ def _judge(
     }
 
 
-def _scores(evaluation: Evaluation) -> dict[str, float]:
+def _scores(evaluation: Evaluation) -> dict[str, float | None]:
+    """In per cent; None for a deviation over one repeat."""
     score = evaluation.leak_free()
-    return {
-        "mean": 100 * score.mean,
-        "std": 100 * score.std,
-        "std_folds": 100 * score.std_folds,
-        "paper": 100 * evaluation.paper().mean,
-        "majority": 100 * evaluation.plan.majority,
+    figures = {
+        "mean": score.mean,
+        "std": score.std,
+        "std_folds": score.std_folds,
+        "paper": evaluation.paper().mean,
+        "majority": evaluation.plan.majority,
     }
+    return {name: None if math.isnan(value) else 100 * value for name, value in figures.items()}
 
 
 def _more(limits: Limits, before: dict[str, float | None]) -> bool:
@@ -183,5 +185,6 @@ def _more(limits: Limits, before: dict[str, float | None]) -> bool:
 
 def _row(method: Method, result: Result) -> Compared:
     took, scores = result["took"], result["scores"]
-    shown = {key: scores.get(key, math.nan) for key in ("mean", "std", "paper")}
+    names = ("mean", "std", "paper")
+    shown = {key: math.nan if scores.get(key) is None else scores[key] for key in names}
     return Compared(method.title, **shown, **took, empty=result["empty"])

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from infograph import load_dataset
 from infograph.data.assemble import Record, assemble
 
 needs_real = pytest.mark.skipif(

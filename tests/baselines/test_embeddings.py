@@ -14,7 +14,11 @@ from sklearn.pipeline import make_pipeline
 
 import infograph
 from infograph import Graph2Vec, Node2Vec, Sub2Vec, as_graphset, load_dataset
+from infograph.baselines.documents import document_keys
 from infograph.baselines.node2vec import budget
+from infograph.baselines.skipgram import word_vectors
+from infograph.baselines.tokens import number_tokens
+from infograph.baselines.walks import random_walks
 from infograph.errors import InvalidParameter, NotFitted, SchemaMismatch
 
 SMALL = {"dim": 12, "epochs": 3}
@@ -69,7 +73,7 @@ def test_corner_cases(method, corner_cases):
     assert vectors.shape == (10, 5)
     assert np.isfinite(vectors).all()
     assert np.array_equal(vectors, model.transform(corner_cases))
-    assert list(model.get_feature_names_out())[0] == f"{type(model).__name__.lower()}0"
+    assert model.get_feature_names_out()[0] == f"{type(model).__name__.lower()}0"
 
 
 @every
@@ -107,14 +111,10 @@ def test_unseen_graphs_do_not_depend_on_their_company(method, graphs):
 
 @inferring
 def test_inferred_vectors_are_near_the_learned_ones(method, graphs):
-    """A fitted graph under another number of words is inferred; its neighbours must be those of the original."""
+    """Fitted graphs, inferred as if they were new."""
     model = clone(method).set_params(epochs=60).fit(graphs)
     learned = model.transform(graphs)
-    words, counts = model._count(
-        graphs if not model.schema_.node else infograph.as_graphset(graphs, schema=model.schema_)
-    )
-    from infograph.baselines.documents import document_keys
-
+    words, counts = model._count(as_graphset(graphs, schema=model.schema_))
     inferred = model._infer(model.vocabulary_.counts(words, counts)[0], document_keys(words, counts))
     cosine = (learned * inferred).sum(1) / np.linalg.norm(learned, axis=1) / np.linalg.norm(inferred, axis=1)
     assert np.median(cosine) > 0.9
@@ -144,10 +144,7 @@ def test_node2vec_pools_its_nodes():
 
 
 def test_node2vec_puts_neighbours_next_to_each_other():
-    """Two cliques joined by an edge, as one graph per clique's node would never show: look at node vectors."""
-    from infograph.baselines.skipgram import word_vectors
-    from infograph.baselines.walks import random_walks
-
+    """Two cliques joined by an edge, node by node."""
     graph = nx.disjoint_union(nx.complete_graph(8), nx.complete_graph(8))
     graph.add_edge(0, 8)
     walks = random_walks(as_graphset([graph]), per_node=40, length=20)
@@ -210,7 +207,7 @@ def test_graph2vec_and_words_it_never_saw(graphs):
         model.transform(strange)
     new = nx.Graph()
     new.add_node(0, **{column.name: 12345})
-    assert np.array_equal(model.transform(as_graphset([new])), np.zeros((1, 6), np.float32))
+    assert np.array_equal(model.transform([new]), np.zeros((1, 6), np.float32))
 
 
 def test_rare_words_are_left_out(graphs):
@@ -230,8 +227,6 @@ def test_sub2vec_words_are_degree_ratios(graphs):
     star = as_graphset([nx.star_graph(9)])  # ten nodes: the hub has 9/10, leaves have 1/10
     model = Sub2Vec(dim=4, length=100, walk=10, n_bins=20, min_count=1).fit(star)
     words, counts = model._count(star)
-    from infograph.baselines.tokens import number_tokens
-
     assert np.array_equal(words, number_tokens(np.array([2, 18])))
     assert counts.toarray().tolist() == [[50.0, 50.0]]  # every other step is at the hub
 

@@ -9,11 +9,11 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds
 
 from infograph import Graphlets, as_graphset, load_dataset
 from infograph.baselines.graphlet_types import PAIRS, five_node_types
 from infograph.errors import InvalidParameter
+from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds
 
 SHAPES = {  # degree sequences, which tell all graphs on three and four nodes apart
     3: {(0, 0, 0): 0, (0, 1, 1): 1, (1, 1, 2): 2, (2, 2, 2): 3},
@@ -126,7 +126,9 @@ def test_the_34_types():
     rng = np.random.default_rng(0)
     for a, b in rng.integers(0, 1024, (300, 2)).tolist():
         x, y = (
-            nx.Graph([(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), *(p for i, p in enumerate(PAIRS) if c >> i & 1)])
+            nx.Graph(
+                [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), *(p for i, p in enumerate(PAIRS) if c >> i & 1)]
+            )
             for c in (a, b)
         )
         assert (types[a] == types[b]) == nx.is_isomorphic(x, y)

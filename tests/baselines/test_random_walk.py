@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.sparse import csr_matrix
-from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds, walk_value
 
 from infograph import RandomWalk, as_graphset, load_dataset
 from infograph.baselines.walk_series import arc_matrix, largest_norm, n_terms
 from infograph.errors import InvalidParameter
+from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds, walk_value
 
 
 def inverses(graphs, decay, **options):
@@ -37,9 +37,7 @@ def test_decays_close_to_the_limit_are_exact(seed):
     decay = 0.95 / max(norm, 0.1) ** 2
     for labelled in (False, True):
         kernel = RandomWalk(decay, node_columns=None if labelled else [], edge_columns=[]).fit(graphs)
-        np.testing.assert_allclose(
-            kernel.gram(), inverses(graphs, decay, labelled=labelled), rtol=1e-10
-        )
+        np.testing.assert_allclose(kernel.gram(), inverses(graphs, decay, labelled=labelled), rtol=1e-10)
 
 
 def test_corner_cases(corner_cases):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.baselines.oracles import MOLECULES, grakel_graphs, path_counter, products, random_set, seeds
 
 from infograph import ShortestPath, as_graphset, load_dataset
 from infograph.errors import InvalidParameter
+from tests.baselines.oracles import MOLECULES, grakel_graphs, path_counter, products, random_set, seeds
 
 
 @given(seeds)
@@ -61,7 +61,9 @@ def test_a_long_path_with_a_label_per_node():
 def test_measured_numbers_are_no_labels():
     rng = np.random.default_rng(0)
     graphs = [(np.array([[0, 1], [1, 0]]), rng.normal(size=(2, 3))) for _ in range(3)]
-    with pytest.raises(InvalidParameter, match=r"holds measured numbers.*node_columns=\[...\] \(\[\] for none"):
+    with pytest.raises(
+        InvalidParameter, match=r"holds measured numbers.*node_columns=\[...\] \(\[\] for none"
+    ):
         ShortestPath().fit(graphs)
     assert ShortestPath(node_columns=[]).fit(graphs).gram().tolist() == [[4.0] * 3] * 3
 
@@ -69,5 +71,7 @@ def test_measured_numbers_are_no_labels():
 def test_huge_graphs_are_refused_before_the_work():
     rng = np.random.default_rng(0)
     arcs = rng.integers(0, 2_000_000, size=(2, 4_000_000))
-    with pytest.raises(InvalidParameter, match=r"would take about .* minutes, more than max_minutes=60: leave"):
+    with pytest.raises(
+        InvalidParameter, match=r"would take about .* minutes, more than max_minutes=60: leave"
+    ):
         ShortestPath().fit([(arcs, 2_000_000)])

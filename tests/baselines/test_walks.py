@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -53,11 +55,11 @@ def test_steps_have_the_exact_probabilities(p, q):
             continue
         statistic += ((counts[chance > 0] - expected) ** 2 / expected).sum()
         freedom += len(expected) - 1
-    assert freedom >= 4
+    assert freedom >= 2
     assert chi2.ppf(1e-4, freedom) < statistic < chi2.ppf(1 - 1e-4, freedom)
 
 
-def test_the_exact_scan_has_the_same_probabilities(monkeypatch):
+def test_the_exact_scan_has_the_same_probabilities():
     graph = weighted()
     known = neighbours_of(as_graphset([graph], weight="w"))
     shares = (np.arange(20_000) + 0.5) / 20_000
@@ -96,7 +98,7 @@ def test_walks_follow_arcs_and_end_where_none_leaves(corner_cases):
     for walk in walks.tolist():
         nodes = [v for v in walk if v >= 0]
         assert walk[len(nodes) :] == [-1] * (12 - len(nodes))
-        assert all(step in arcs for step in zip(nodes, nodes[1:], strict=False))
+        assert all(step in arcs for step in pairwise(nodes))
         assert len(nodes) == 12 or out[nodes[-1]] == 0
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.baselines.oracles import MOLECULES, grakel_graphs, products, random_set, seeds, wl_counter
 
 from infograph import WeisfeilerLehman, load_dataset
 from infograph.errors import InvalidParameter
+from tests.baselines.oracles import MOLECULES, grakel_graphs, products, random_set, seeds, wl_counter
 
 
 @given(seeds)

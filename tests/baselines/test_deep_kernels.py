@@ -1,0 +1,116 @@
+"""Deep graph kernels: K = phi M phi' written out, and what the sentences are made of."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+
+import infograph
+from infograph import DeepGraphKernel, as_graphset, load_dataset
+from infograph.baselines.substructures import find, sentences
+from infograph.errors import InvalidParameter
+
+STRUCTURES = ("wl", "graphlet", "walk", "shortest-path")
+every = pytest.mark.parametrize("structure", STRUCTURES)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return load_dataset("MUTAG")[:40]
+
+
+@every
+def test_the_gram_matrix_is_phi_m_phi(structure, graphs):
+    kernel = DeepGraphKernel(structure, dim=8, epochs=2).fit(graphs)
+    known = as_graphset(graphs, schema=kernel.schema_)
+    made = find(known, structure, 2, 0)
+    place = kernel.vocabulary_.find(made.tokens)
+    phi = np.zeros((40, len(place)))
+    phi[:, place] = made.counts.toarray()
+    m = kernel.embedding_ @ kernel.embedding_.T  # cosines
+    np.testing.assert_allclose(np.diag(m), 1, rtol=1e-5)
+    np.testing.assert_allclose(kernel.gram(), phi @ m @ phi.T, rtol=1e-4, atol=1e-6)
+    assert np.linalg.eigvalsh(kernel.gram()).min() > -1e-9 * np.abs(kernel.gram()).max()
+    features = kernel.transform(graphs)
+    assert features.shape == (40, 8)
+    np.testing.assert_allclose(features @ features.T, kernel.gram(), rtol=1e-9, atol=1e-9)
+
+
+@every
+def test_seeds_saving_and_new_graphs(structure, graphs, tmp_path):
+    kernel = DeepGraphKernel(structure, dim=8, epochs=2, normalise=True).fit(graphs[:30])
+    assert np.array_equal(clone(kernel).fit(graphs[:30]).gram(), kernel.gram())
+    other = clone(kernel).set_params(random_state=1).fit(graphs[:30])
+    assert not np.allclose(other.gram(), kernel.gram())
+    np.testing.assert_allclose(kernel.gram(graphs)[:30], kernel.gram(), atol=1e-9)
+    np.testing.assert_allclose(np.diag(kernel.gram()), 1)
+    kernel.save(tmp_path / "model")
+    loaded = infograph.load(tmp_path / "model")
+    assert np.array_equal(loaded.gram(graphs), kernel.gram(graphs))
+
+
+@every
+def test_corner_cases(structure, corner_cases):
+    gram = DeepGraphKernel(structure, dim=4, epochs=1).fit(corner_cases).gram()
+    assert gram.shape == (10, 10)
+    assert np.isfinite(gram).all()
+
+
+@pytest.mark.parametrize("structure", ["wl", "shortest-path"])
+def test_the_order_of_nodes_does_not_matter(structure):
+    originals = [nx.gnp_random_graph(9, 0.3, seed=seed) for seed in range(8)]
+    rng = np.random.default_rng(1)
+    renamed = [nx.relabel_nodes(g, dict(enumerate(rng.permutation(9).tolist()))) for g in originals]
+    first, second = (DeepGraphKernel(structure, dim=6).fit(some).gram() for some in (originals, renamed))
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+def test_company_makes_substructures_similar():
+    """Labels a and b always occur together, c and d too: a is nearer to b than to c."""
+    graphs = []
+    for index in range(60):
+        graph = nx.path_graph(6)
+        pair = "ab" if index % 2 else "cd"
+        nx.set_node_attributes(graph, {v: pair[(v + index // 2) % 2] for v in graph}, "label")
+        graphs.append(graph)
+    kernel = DeepGraphKernel("wl", rounds=0, dim=10, epochs=20).fit(as_graphset(graphs, node=["label"]))
+    single = [nx.Graph() for _ in "abcd"]
+    for graph, name in zip(single, "abcd", strict=True):
+        graph.add_node(0, label=name)
+    a, b, c, d = kernel.transform(as_graphset(single, node=["label"]))
+    np.testing.assert_allclose([a @ a, b @ b], 1, rtol=1e-5)
+    assert a @ b > max(a @ c, a @ d) + 0.3
+    assert c @ d > max(c @ a, c @ b) + 0.3
+
+
+def test_sentences_draw_what_a_graph_has():
+    counts = csr_matrix(np.array([[3.0, 1, 0, 0, 7], [0, 0, 2, 2, 0], [0, 0, 0, 0, 0]]))
+    drawn = sentences(counts, (0, 4, 5), 4000, 0)
+    assert drawn.shape == (3, 4000)  # two graphs in the first group, one in the second
+    assert (np.bincount(drawn[0], minlength=5) / 4000)[:2] == pytest.approx([0.75, 0.25], abs=0.03)
+    assert (np.bincount(drawn[1], minlength=5) / 4000)[2:4] == pytest.approx([0.5, 0.5], abs=0.03)
+    assert set(drawn[0]) == {0, 1}
+    assert set(drawn[1]) == {2, 3}
+    assert set(drawn[2]) == {4}
+
+
+def test_walks_are_read_label_by_label():
+    graph = nx.cycle_graph(4)
+    nx.set_node_attributes(graph, "x", "label")
+    made = find(as_graphset([graph], node=["label"]), "walk", 0, 0)
+    assert made.counts.toarray().tolist() == [[28.0]]  # four walks of seven windows, all x x x x
+    unlabelled = find(as_graphset([nx.star_graph(3)]), "walk", 0, 0)
+    assert made.tokens.shape == (2, 1)
+    assert unlabelled.tokens.shape == (2, 2)  # degrees 1 3 1 3 and 3 1 3 1
+
+
+def test_settings_are_checked(graphs):
+    with pytest.raises(
+        InvalidParameter, match="structure='tree': expected 'wl', 'graphlet', 'walk' or 'shortest"
+    ):
+        DeepGraphKernel("tree").fit(graphs)
+    with pytest.raises(InvalidParameter, match="window=0: expected a whole number, at least 1"):
+        DeepGraphKernel(window=0).fit(graphs)

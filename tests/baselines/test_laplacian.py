@@ -1,0 +1,178 @@
+"""The multi-scale Laplacian kernel against dense determinants and against GraKeL."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import infograph
+from infograph import MultiscaleLaplacian, as_graphset, load_dataset
+from infograph.baselines.neighbourhoods import simplified
+from infograph.errors import InvalidParameter
+
+FULL = {"rank": 500, "n_landmarks": 500, "max_ego": 64, "share": False}
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return load_dataset("MUTAG")[:30]
+
+
+def flg(laplacians: tuple[np.ndarray, np.ndarray], kernel: np.ndarray, gamma: float, eta: float) -> float:
+    """Kondor and Pan's Definition 2 with explicit determinants.
+
+    `kernel` (n + m, n + m) holds the base kernel of the vertices of both graphs; its square root are features
+    of all of them.
+    """
+    values, vectors = np.linalg.eigh(kernel)
+    features = vectors * np.sqrt(np.maximum(values, 0))  # (n + m, n + m)
+    n = len(laplacians[0])
+    matrices = []
+    for laplacian, own in zip(laplacians, (features[:n], features[n:]), strict=True):
+        inner = np.linalg.inv(laplacian + eta * np.eye(len(laplacian)))
+        matrices.append(own.T @ inner @ own + gamma * np.eye(features.shape[1]))
+    first, second = matrices
+    middle = np.linalg.inv(0.5 * np.linalg.inv(first) + 0.5 * np.linalg.inv(second))
+    ratio = np.linalg.slogdet(middle)[1] / 2
+    return float(np.exp(ratio - np.linalg.slogdet(first)[1] / 4 - np.linalg.slogdet(second)[1] / 4))
+
+
+def laplacian(graph: nx.Graph, nodes: list[int] | None = None) -> np.ndarray:
+    part = graph if nodes is None else graph.subgraph(nodes)
+    order = sorted(part)
+    return nx.laplacian_matrix(part, nodelist=order).toarray().astype(float)
+
+
+def direct(x: nx.Graph, y: nx.Graph, levels: int, gamma: float, eta: float) -> float:
+    """The definition, recursion by recursion, over the vertices of two graphs."""
+    vertices = [(graph, v) for graph in (x, y) for v in sorted(graph)]
+    label = [graph.nodes[v]["label"] for graph, v in vertices]
+    kernel = np.array([[float(a == b) for b in label] for a in label])
+    for radius in range(1, levels + 1):
+        number = {(id(graph), v): i for i, (graph, v) in enumerate(vertices)}
+        egos = [sorted(nx.ego_graph(graph, v, radius)) for graph, v in vertices]
+        rows = [[number[id(graph), u] for u in ego] for (graph, _), ego in zip(vertices, egos, strict=True)]
+        parts = [laplacian(graph, ego) for (graph, _), ego in zip(vertices, egos, strict=True)]
+        values = np.eye(len(vertices))
+        for i in range(len(vertices)):
+            for j in range(i):
+                both = rows[i] + rows[j]
+                values[i, j] = values[j, i] = flg(
+                    (parts[i], parts[j]), kernel[np.ix_(both, both)], gamma, eta
+                )
+        kernel = values
+    return flg((laplacian(x), laplacian(y)), kernel, gamma, eta)
+
+
+def labelled(seed: int, n: int) -> nx.Graph:
+    graph = nx.gnp_random_graph(n, 0.45, seed=seed)
+    for v in graph:
+        graph.nodes[v]["label"] = "ab"[(v * 7 + seed) % 2]
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("levels", "gamma", "eta"), [(0, 0.01, 0.01), (0, 1.0, 0.1), (1, 0.1, 0.5), (2, 1.0, 1.0)]
+)
+def test_small_graphs_against_the_definition(levels, gamma, eta):
+    graphs = [labelled(1, 5), labelled(2, 6), labelled(5, 4)]
+    kernel = MultiscaleLaplacian(levels, gamma=gamma, eta=eta, **FULL).fit(
+        as_graphset(graphs, node=["label"])
+    )
+    expected = [[direct(x, y, levels, gamma, eta) for y in graphs] for x in graphs]
+    np.testing.assert_allclose(kernel.gram(), expected, rtol=1e-6)
+    assert np.abs(np.array(expected) - 1).max() > 0.05  # the graphs do differ
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_against_grakel(graphs, levels):
+    grakel = pytest.importorskip("grakel")
+
+    class Halved(grakel.MultiscaleLaplacian):
+        """GraKeL leaves out the two halves of the definition, a factor that changes the next level."""
+
+        def pairwise_operation(self, x, y):
+            (first, log_x), (second, log_y) = x, y
+            return float(np.exp(-np.linalg.slogdet((first + second) / 2)[1] / 2 - (log_x + log_y) / 4))
+
+    some = graphs[:5]
+    theirs = []
+    for graph in some:
+        n = graph.n_nodes
+        adjacency = np.zeros((n, n))
+        adjacency[graph.edges[0], graph.edges[1]] = 1
+        theirs.append([adjacency, dict(enumerate(np.eye(7)[graph.node["label"]].tolist()))])
+    reference = Halved(
+        L=max(levels, 1), gamma=0.1, heta=0.1, P=some.n_nodes, n_samples=some.n_nodes, random_state=0
+    )
+    reference.initialize()
+    reference.L = levels
+    expected = reference.fit_transform(theirs)
+    ours = MultiscaleLaplacian(levels, gamma=0.1, eta=0.1, **FULL).fit(some).gram()
+    np.testing.assert_allclose(ours, expected, rtol=2e-3)
+
+
+def test_sharing_colours_changes_little_and_low_rank_keeps_the_neighbours(graphs):
+    exact = MultiscaleLaplacian(2, share=False).fit(graphs).gram()
+    shared = MultiscaleLaplacian(2).fit(graphs).gram()
+    np.testing.assert_allclose(shared, exact, atol=0.02)
+    full = MultiscaleLaplacian(2, **FULL).fit(graphs).gram()
+    upper = np.triu_indices(len(graphs), 1)
+    assert np.corrcoef(exact[upper], full[upper])[0, 1] > 0.9
+
+
+def test_positive_semidefinite_and_at_most_one(graphs):
+    for levels in (0, 2):
+        gram = MultiscaleLaplacian(levels).fit(graphs).gram()
+        assert np.linalg.eigvalsh(gram).min() > -1e-9
+        np.testing.assert_allclose(np.diag(gram), 1, rtol=1e-9)
+        assert gram.max() <= 1 + 1e-9
+        np.testing.assert_allclose(gram, gram.T, rtol=1e-9)
+
+
+def test_the_order_of_nodes_does_not_matter(graphs):
+    rng = np.random.default_rng(0)
+    shuffled = []
+    for graph in infograph.to_networkx(graphs):
+        order = rng.permutation(len(graph)).tolist()
+        renamed = nx.Graph(**graph.graph)
+        renamed.add_nodes_from((f"{order[v]}", graph.nodes[v]) for v in rng.permutation(len(order)).tolist())
+        renamed.add_edges_from((f"{order[u]}", f"{order[v]}", data) for u, v, data in graph.edges(data=True))
+        shuffled.append(renamed)
+    kernel = MultiscaleLaplacian(2).fit(graphs)
+    np.testing.assert_allclose(kernel.gram(shuffled), kernel.gram(), atol=1e-6)
+    again = MultiscaleLaplacian(2).fit(as_graphset(shuffled, node={"label": "categorical"})).gram()
+    np.testing.assert_allclose(again, kernel.gram(), atol=1e-6)
+
+
+def test_new_graphs_seeds_and_saving(graphs, tmp_path):
+    kernel = MultiscaleLaplacian(1, random_state=3).fit(graphs[:20])
+    together = kernel.gram(graphs)
+    assert together.shape == (30, 20)
+    np.testing.assert_allclose(together[:20], kernel.gram(), rtol=1e-9)
+    np.testing.assert_allclose(kernel.transform(graphs[25]), together[25:26], rtol=1e-9)
+    assert np.array_equal(clone(kernel).fit(graphs[:20]).gram(), kernel.gram())
+    kernel.save(tmp_path / "model")
+    loaded = infograph.load(tmp_path / "model")
+    assert np.array_equal(loaded.gram(), kernel.gram())
+    assert np.array_equal(loaded.gram(graphs), together)
+
+
+def test_corner_cases_and_settings(corner_cases):
+    kernel = MultiscaleLaplacian(2).fit(corner_cases)
+    gram = kernel.gram()
+    assert np.isfinite(gram).all()
+    assert np.linalg.eigvalsh(gram).min() > -1e-9
+    assert gram[1, 4] == pytest.approx(1)  # one node, and one node with a loop that does not count
+    simple, adjacency = simplified(corner_cases)
+    assert (adjacency != adjacency.T).nnz == 0
+    assert simple[5].edges.T.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+    assert simple[7].n_edges == 8  # directed no more
+    with pytest.raises(InvalidParameter, match="levels=-1: expected a whole number, at least 0"):
+        MultiscaleLaplacian(-1).fit(corner_cases)
+    with pytest.raises(InvalidParameter, match="eta=0: expected a positive number"):
+        MultiscaleLaplacian(eta=0).fit(corner_cases)
+    with pytest.raises(InvalidParameter, match="take fewer levels or landmarks"):
+        MultiscaleLaplacian(max_minutes=1e-9).fit(corner_cases)

@@ -1,0 +1,31 @@
+"""The untrained encoder is InfoGraph before its first step."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+
+import infograph
+from infograph import InfoGraph, UntrainedGIN, load_dataset
+
+
+def test_it_is_infograph_without_epochs(tmp_path):
+    graphs = load_dataset("MUTAG")[:40]
+    model = UntrainedGIN(dim=12, layers=3, random_state=4)
+    vectors = clone(model).fit_transform(graphs)
+    expected = InfoGraph(dim=12, layers=3, epochs=0, random_state=4)
+    assert np.array_equal(vectors, expected.fit_transform(graphs))
+    fitted = model.fit(graphs)
+    assert fitted.history_ == []
+    for mine, theirs in zip(fitted.network_.parameters(), expected.network_.parameters(), strict=True):
+        assert np.array_equal(mine.detach(), theirs.detach())
+    fitted.save(tmp_path / "model")
+    loaded = infograph.load(tmp_path / "model")
+    assert isinstance(loaded, UntrainedGIN)
+    assert np.array_equal(loaded.transform(graphs), vectors)
+    assert "epochs" not in fitted.get_params()
+    degree = UntrainedGIN(dim=12, layers=2, node_features="degree", readout="mean").fit_transform(graphs)
+    assert np.array_equal(
+        degree,
+        InfoGraph(dim=12, layers=2, epochs=0, node_features="degree", readout="mean").fit_transform(graphs),
+    )

@@ -1,0 +1,87 @@
+"""Methods side by side: the same folds, processes of their own, budgets that hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infograph import load_dataset
+from infograph.data.storage import save_graphs
+from infograph.errors import InvalidParameter
+from infograph.evaluate import cross_validate
+from infograph.evaluate.gram import Gram
+from infograph.report.compare import Comparison, estimates
+from infograph.report.comparison import as_csv, as_html, as_markdown, best_line
+from infograph.reproduce.compare import Compared, Protocol, compare
+from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
+from infograph.reproduce.methods import METHODS
+
+QUICK = Protocol(repeats=1, folds=3, inner_folds=2)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return load_dataset("MUTAG")[:60]
+
+
+def test_a_line_is_what_cross_validation_gives(graphs, tmp_path):
+    labels = graphs.graph["y"]
+    wl, plain = compare(graphs, labels, ["wl", "labels"], tmp_path, protocol=QUICK)
+    gram = METHODS["wl"].represent(graphs, "default", 0)
+    assert isinstance(gram, Gram)
+    expected = cross_validate(gram, labels, repeats=1, folds=3, inner_folds=2)
+    assert wl.mean == pytest.approx(100 * expected.mean) and wl.method == "WL" and not wl.empty
+    assert plain.seconds >= 0 and plain.peak_mb > 50
+    again = compare(graphs, labels, ["wl"], tmp_path, protocol=QUICK)
+    assert as_csv(again) == as_csv([wl])  # read, not computed
+    swapped = compare(graphs, labels[::-1], ["wl"], tmp_path, protocol=QUICK)
+    assert as_csv(swapped) != as_csv([wl])  # other labels are another cell
+
+
+def test_a_method_over_its_budget_is_stopped_and_tried_again_with_more(graphs, tmp_path):
+    labels = graphs.graph["y"]
+    (line,) = compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK, limits=Limits(seconds=0.01))
+    assert "budget" in line.empty and np.isnan(line.mean)
+    (line,) = compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK, limits=Limits(seconds=0.005))
+    assert "budget" in line.empty
+    (line,) = compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK, limits=Limits(seconds=300))
+    assert not line.empty and line.mean > 50
+
+
+def test_memory_has_a_limit_and_refusals_their_reason(graphs, tmp_path):
+    save_graphs(graphs, tmp_path / "graphs")
+    with pytest.raises(Stopped, match="MB, the limit is 20"):
+        represent_isolated(tmp_path / "graphs", "labels", "default", 0, tmp_path, Limits(megabytes=20))
+    with pytest.raises(Stopped, match="KeyError: 'nonsense'"):
+        represent_isolated(tmp_path / "graphs", "nonsense", "default", 0, tmp_path, Limits())
+
+
+def test_unknown_methods_and_graphs_without_classes_are_refused(graphs, tmp_path):
+    with pytest.raises(InvalidParameter, match="no method 'wk'; there are: all, rw, sp"):
+        _ = Comparison(graphs, ["wk"]).chosen
+    with pytest.raises(InvalidParameter, match="no methods to compare"):
+        _ = Comparison(graphs, []).chosen
+    assert Comparison(graphs, ["all"]).chosen == list(METHODS)
+    assert Comparison(graphs, ["WL", "wl"]).chosen == ["wl"]
+
+
+def test_estimates_are_given_where_work_is_long(graphs):
+    assert not list(estimates(Comparison(graphs, ["wl", "labels"])))
+
+
+ROWS = [
+    Compared("a | b", 81.25, 1.5, 81.25, 2.0, 120.0),
+    Compared("<b>", 90.0, 0.5, 91.0, 0.123, 1200.0),
+    Compared("slow", empty="stopped after 1 minutes, the budget"),
+]
+
+
+def test_tables_mark_the_best_and_say_why_a_cell_is_empty():
+    assert best_line(ROWS) == 1 and best_line(ROWS[2:]) is None
+    lines = as_markdown(ROWS).splitlines()
+    assert lines[2].startswith("| a \\| b | 81.2 | 1.5 | 2 | 120 |")
+    assert lines[3].startswith("| **<b>** | **90.0** | 0.5 | 0.123 | 1,200 |")
+    assert lines[4] == "| slow |  |  |  |  | stopped after 1 minutes, the budget |"
+    assert as_csv(ROWS).splitlines()[3] == 'slow,,,,,,"stopped after 1 minutes, the budget"'
+    html = as_html(ROWS, "T & S", ["a note"])
+    assert "<strong>&lt;b&gt;</strong>" in html and "<title>T &amp; S</title>" in html
