@@ -110,7 +110,7 @@ class DeepGraphKernel(FeatureKernel):
                 100.0,
             ),
         }[self.structure]
-        return Estimate(2 + found + 5e-9 * learned, 250 + megabytes + 24 * pairs / 1e6)
+        return Estimate(2 + found + 5e-9 * learned, 450 + megabytes + 24 * pairs / 1e6)
 
     def _check_settings(self) -> None:
         check_choice("structure", self.structure, STRUCTURES)

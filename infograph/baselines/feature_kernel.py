@@ -84,8 +84,8 @@ class CountKernel(FeatureKernel):
 
     def _learn(self, graphs: GraphSet) -> None:
         tokens, counts = self._count(graphs)
-        self.vocabulary_ = Vocabulary(tokens)
-        self.features_, self.squares_ = self.vocabulary_.counts(tokens, counts)
+        self.vocabulary_, place = Vocabulary.of(tokens)
+        self.features_, self.squares_ = self.vocabulary_.counts(tokens, counts, place)
 
     def _represent(self, graphs: GraphSet) -> tuple[Matrix, Floats]:
         return self.vocabulary_.counts(*self._count(graphs))

@@ -15,7 +15,8 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 
-TOKENS_PER_SECOND = 120_000  # measured at dim=512
+MANY = 100_000  # words; from here on their vectors do not stay in the cache
+TOKENS_PER_SECOND = (400_000, 80_000)  # measured at dim=512 below and beyond that
 
 
 class Graph2Vec(DocumentEmbedding):
@@ -39,7 +40,7 @@ class Graph2Vec(DocumentEmbedding):
         epochs: passes over all documents. 100 is ten times karateclub's default: with 10 the vectors of small
             molecules hardly leave their random start.
         min_count: occurrences a word needs; 5 is gensim's and karateclub's default.
-        max_tokens: words learned in all epochs together; 100 million take some 15 minutes. Where the graphs
+        max_tokens: words learned in all epochs together; 60 million take some 12 minutes. Where the graphs
             have more, there are fewer epochs, at least one.
         node_columns, edge_columns: the labels; None takes the columns that the schema marks as used.
         node_features: what a word of round 0 is: "auto" (the labels, the degree where there are none),
@@ -58,7 +59,7 @@ class Graph2Vec(DocumentEmbedding):
         epochs: int = 100,
         *,
         min_count: int = 5,
-        max_tokens: int = 100_000_000,
+        max_tokens: int = 60_000_000,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
         node_features: NodeFeatures = "auto",
@@ -83,10 +84,10 @@ class Graph2Vec(DocumentEmbedding):
         known = as_graphset(graphs)
         words = known.n_nodes * (self.rounds + 1)
         tokens = max(words, min(words * self.epochs, self.max_tokens))
-        seconds = 2 + tokens * max(0.1, self.dim / 512) / TOKENS_PER_SECOND
+        seconds = 2 + tokens * max(0.1, self.dim / 512) / TOKENS_PER_SECOND[words > MANY]
         kept = words / (6 * self.min_count)
         return Estimate(
-            seconds, 250 + (150 * (words + known.n_edges) + 4 * self.dim * (kept + 2 * len(known))) / 1e6
+            seconds, 450 + (150 * (words + known.n_edges) + 4 * self.dim * (kept + 2 * len(known))) / 1e6
         )
 
     def _check_settings(self) -> None:

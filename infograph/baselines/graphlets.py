@@ -12,7 +12,7 @@ from infograph.baselines.compiled import mix_keys
 from infograph.baselines.feature_kernel import FeatureKernel
 from infograph.baselines.graphlet_formulas import FOUR, N_CONNECTED, THREE, four_nodes, three_nodes
 from infograph.baselines.graphlet_types import five_node_types
-from infograph.baselines.kernel import Estimate, Floats, check_bool, check_whole
+from infograph.baselines.kernel import BASE_MB, Estimate, Floats, check_bool, check_whole
 from infograph.baselines.products import squared_norms
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
@@ -86,7 +86,7 @@ class Graphlets(FeatureKernel):
         check_whole("random_state", self.random_state, 0)
 
     def _schema(self, graphs: GraphSet) -> Schema:
-        return Schema()  # any graph will do
+        return Schema(options=graphs.schema.options)  # any graph will do
 
     @property
     def graphlet_names_(self) -> tuple[str, ...]:
@@ -133,6 +133,7 @@ class Graphlets(FeatureKernel):
 
     def estimate(self, graphs: Any) -> Estimate:
         """From the triangles and cycles to look at (exact) or the samples to draw (five nodes)."""
+        self._check_settings()
         known = as_graphset(graphs)
         n, pairs = known.n_nodes + known.n_edges, len(known) ** 2
         seconds = 1e-6 * n + 1e-8 * pairs
@@ -142,7 +143,7 @@ class Graphlets(FeatureKernel):
             degree = np.bincount(known.edge_index[0], minlength=known.n_nodes)
             source, target = known.edge_index
             seconds += 1e-8 * float(np.minimum(degree[source], degree[target]).sum())
-        return Estimate(seconds, 100 + (120 * n + 24 * pairs) / 1e6)
+        return Estimate(seconds, BASE_MB + (120 * n + 24 * pairs) / 1e6)
 
 
 def _n_sets(sizes: NDArray[np.int64]) -> Floats:

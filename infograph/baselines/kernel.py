@@ -17,10 +17,11 @@ from infograph.errors import InvalidParameter
 
 Floats = NDArray[np.float64]
 Matrix: TypeAlias = Any  # a (G, F) numpy array or scipy CSR matrix, both float64
+BASE_MB = 400.0  # the interpreter and its libraries
 
 
 class Estimate(NamedTuple):
-    """What fitting and one Gram matrix will take on one core, roughly: within a factor of three or so."""
+    """What fitting and one Gram matrix will take on one core, roughly: the order of magnitude."""
 
     seconds: float
     megabytes: float
@@ -101,8 +102,14 @@ class GraphKernel(GraphTransformer):
         schema = self._schema(read).replace("graph", ())
         known = align(read, schema)
         self._check_estimate(known)
-        self._made_with = {k: v for k, v in self.get_params(deep=False).items() if k not in self._free}
-        self._learn(known)
+        before = dict(self.__dict__)
+        try:
+            self._made_with = {k: v for k, v in self.get_params(deep=False).items() if k not in self._free}
+            self._learn(known)
+        except BaseException:  # a model that was fitted before stays that model
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         self.schema_, self.n_graphs_ = schema, len(known)
         return self
 

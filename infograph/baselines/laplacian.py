@@ -111,7 +111,7 @@ class MultiscaleLaplacian(GraphKernel):
         nodes = self.levels * known.n_nodes * (0.5 if self.share else 1.0)
         pairs = len(known) ** 2
         seconds = 3 + nodes * per_node + 1e-6 * (self.rank / 10) ** 3 * pairs + 1e-6 * known.n_edges
-        return Estimate(seconds, 300 + (known.n_nodes * (8 * width + 400) + 8 * pairs) / 1e6)
+        return Estimate(seconds, 450 + (known.n_nodes * (8 * width + 100) + 8 * pairs) / 1e6)
 
     def _check_settings(self) -> None:
         least = {"levels": 0, "rank": 1, "n_landmarks": 1, "n_labels": 1, "max_ego": 1, "random_state": 0}
@@ -185,7 +185,8 @@ class MultiscaleLaplacian(GraphKernel):
         inverses, logs = self._egos(around, landmarks, features, radius)
         values, vectors = np.linalg.eigh(similarities(inverses, logs, inverses, logs))
         kept = np.flatnonzero(values > 1e-9 * values[-1])[-self.rank :]
-        return Level(inverses, logs, vectors[:, kept] / np.sqrt(values[kept]))
+        projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))  # (M, rank)
+        return Level(inverses, logs, projection)
 
     def _next_features(self, around: Neighbourhoods, features: Floats, radius: int) -> Floats:
         """The features of all nodes one level up, group by group. (N, P) -> (N, rank)."""

@@ -18,7 +18,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 
-TOKENS_PER_SECOND = 45_000  # measured at dim=512 and window=10
+TOKENS_PER_SECOND = 40_000  # measured at dim=512 and window=10
 
 
 class Node2Vec(GraphEmbedding):
@@ -111,7 +111,7 @@ class Node2Vec(GraphEmbedding):
         cost = max(0.1, self.dim / 512) * self.window / 10
         block = min(known.n_nodes, self.block_nodes + int(known.sizes.max()))
         stored = block * (8 * self.dim + 4 * walks * length) + 4 * len(known) * self.dim
-        return Estimate(2 + self.epochs * tokens * cost / TOKENS_PER_SECOND, 250 + stored / 1e6)
+        return Estimate(2 + self.epochs * tokens * cost / TOKENS_PER_SECOND, 450 + stored / 1e6)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from infograph.baselines.feature_kernel import FeatureKernel
-from infograph.baselines.kernel import Estimate, Floats, Matrix
+from infograph.baselines.kernel import BASE_MB, Estimate, Floats, Matrix
 from infograph.baselines.labelled_graphs import LabelledGraphs
 from infograph.baselines.products import squared_norms
 from infograph.baselines.reading import label_schema
@@ -159,6 +159,7 @@ class RandomWalk(FeatureKernel):
 
     def estimate(self, graphs: Any) -> Estimate:
         """From the number of terms, and the sizes of all pairs of graphs where there are labels."""
+        self._check_settings()
         known = as_graphset(graphs)
         ratio = AUTO
         if self.decay != "auto":
@@ -169,11 +170,11 @@ class RandomWalk(FeatureKernel):
             products = float(known.n_nodes) * (known.n_nodes + known.n_edges)  # over all pairs
             largest = float(known.sizes.max()) ** 2
             return Estimate(
-                2e-9 * n_terms(ratio) * products, 100 + (24 * (largest + pairs) + 60 * size) / 1e6
+                2e-9 * n_terms(ratio) * products, BASE_MB + (24 * (largest + pairs) + 60 * size) / 1e6
             )
         terms = n_terms(math.sqrt(ratio))
         seconds = 4e-9 * terms * size + 2e-6 * size + 1e-9 * terms * pairs
-        return Estimate(seconds, 100 + (16 * terms * len(known) + 400 * size + 24 * pairs) / 1e6)
+        return Estimate(seconds, BASE_MB + (16 * terms * len(known) + 150 * size + 24 * pairs) / 1e6)
 
     def _state(self) -> State:
         if self.graphs_ is None:

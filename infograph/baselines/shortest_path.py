@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from infograph.baselines.adjacency import Ints, arcs_of
 from infograph.baselines.feature_kernel import CountKernel
-from infograph.baselines.kernel import Estimate, Matrix
+from infograph.baselines.kernel import BASE_MB, Estimate, Matrix
 from infograph.baselines.reading import label_schema
 from infograph.baselines.tokens import Tokens, join, number_tokens, row_tokens
 from infograph.data.colours import node_inputs
@@ -87,6 +87,7 @@ class ShortestPath(CountKernel):
 
     def estimate(self, graphs: Any) -> Estimate:
         """From n (n + m) steps of breadth-first search per graph, and the number of different paths."""
+        self._check_settings()
         known = as_graphset(graphs)
         schema = label_schema(known, self.node_columns, None, edges=False)
         sizes = known.sizes.astype(np.float64)
@@ -96,7 +97,7 @@ class ShortestPath(CountKernel):
         paths = np.minimum(sizes**2, some**2 * np.minimum(sizes, LENGTHS)).sum()
         table = float((16 * some * sizes).max())
         seconds = 4e-9 * (sizes * (sizes + arcs)).sum() + 5e-7 * paths + 2e-7 * len(known) ** 2
-        return Estimate(float(seconds), float(100 + (120 * paths + table + 24 * len(known) ** 2) / 1e6))
+        return Estimate(float(seconds), float(BASE_MB + (120 * paths + table + 24 * len(known) ** 2) / 1e6))
 
 
 def _sort_labels(

@@ -18,7 +18,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
 
-TOKENS_PER_SECOND = 120_000  # measured at dim=512
+TOKENS_PER_SECOND = 400_000  # measured at dim=512; there are few words
 
 
 class Sub2Vec(DocumentEmbedding):
@@ -50,7 +50,7 @@ class Sub2Vec(DocumentEmbedding):
         n_bins: bins of the degree ratio in (0, 1]; 20 tells 5% apart.
         epochs: passes over all documents; 10 is gensim's default for paragraph vectors.
         min_count: occurrences a word needs; 5 is gensim's default.
-        max_tokens: words learned in all epochs together; 100 million take some 15 minutes. Where the graphs
+        max_tokens: words learned in all epochs together; 100 million take some 4 minutes. Where the graphs
             have more, there are fewer epochs, at least one.
         random_state: seed; the same seed gives the same vectors.
         max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
@@ -92,7 +92,7 @@ class Sub2Vec(DocumentEmbedding):
         words = int(np.maximum(2 * known.sizes, self.length).sum())
         tokens = max(words, min(words * self.epochs, self.max_tokens))
         seconds = 2 + tokens * max(0.1, self.dim / 512) / TOKENS_PER_SECOND
-        return Estimate(seconds, 250 + (60 * (words + known.n_edges) + 12 * self.dim * len(known)) / 1e6)
+        return Estimate(seconds, 450 + (60 * (words + known.n_edges) + 12 * self.dim * len(known)) / 1e6)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -300,3 +300,29 @@ def test_wl_classifies_mutag():
     values = Gram(WeisfeilerLehman(normalise=True).fit(graphs).gram())
     result = cross_validate(values, graphs.graph["y"], repeats=1, n_jobs=1)
     assert 0.8 < result.mean < 0.92
+
+
+@every
+def test_a_failed_fit_leaves_the_fitted_kernel_as_it_was(kernel, graphs, monkeypatch):
+    model = clone(kernel).fit(graphs)
+    values = model.gram()
+    monkeypatch.setattr(type(model), "_learn", lambda self, graphs: [][1])
+    with pytest.raises(IndexError):
+        model.set_params(normalise=model.normalise).fit(random_set(5))
+    assert np.array_equal(model.gram(), values)
+
+
+def test_wrong_settings_are_named_before_an_estimate(graphs):
+    with pytest.raises(InvalidParameter, match="rounds=-1"):
+        WeisfeilerLehman(-1).estimate(graphs)
+    with pytest.raises(InvalidParameter, match="size=9"):
+        Graphlets(9).estimate(graphs)
+    with pytest.raises(InvalidParameter, match="decay=-1"):
+        RandomWalk(-1).estimate(graphs)
+
+
+def test_hydrogens_stay_as_they_were_read():
+    pytest.importorskip("rdkit")
+    molecules = infograph.as_graphset(["CCO", "CCN"], hydrogens=True)
+    kernel = Graphlets(3, values="counts").fit(molecules)
+    assert np.array_equal(kernel.gram(["CCO", "CCN"]), kernel.gram())
