@@ -37,8 +37,8 @@ class Graph2Vec(DocumentEmbedding):
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.
         rounds: WL rounds; 2 is karateclub's default.
-        epochs: passes over all documents. 100 is ten times karateclub's default: with 10 the vectors of small
-            molecules hardly leave their random start.
+        epochs: passes over all documents. 100 is ten times karateclub's default, because documents of
+            molecules are short: 54 words on average on MUTAG.
         min_count: occurrences a word needs; 5 is gensim's and karateclub's default.
         max_tokens: words learned in all epochs together; 60 million take some 12 minutes. Where the graphs
             have more, there are fewer epochs, at least one.

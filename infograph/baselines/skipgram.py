@@ -1,7 +1,7 @@
 """Skip-gram (word2vec) and paragraph vectors (doc2vec) on arrays of word numbers.
 
 Mikolov et al. 2013 (negative sampling) and Le and Mikolov 2014 (PV-DBOW), compiled with numba instead of run
-by gensim: several times faster than gensim's one worker at width 512 (`benchmarks/embeddings.py`), bit-equal
+by gensim: over twice as fast as gensim's one worker at width 512 (`benchmarks/embeddings.py`), bit-equal
 for a seed in any process (gensim's inference hashes words with Python's salted hash), no document is cut at
 10,000 words, and words are whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
 """

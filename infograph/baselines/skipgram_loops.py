@@ -56,7 +56,7 @@ def learn_walks(
     """Skip-gram over rows of words; -1 ends a row. The rate falls from rates[0] to rates[1].
 
     The window of a position is drawn from 1 ... `window`. The contexts of one position share its negatives,
-    which stay in the cache: at width 512 that is several times faster than fresh ones for each pair.
+    which stay in the cache: at width 512 that is over twice as fast as fresh ones for each pair.
     """
     state = seed
     sum_ = np.zeros(inputs.shape[1], np.float32)

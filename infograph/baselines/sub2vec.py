@@ -45,7 +45,7 @@ class Sub2Vec(DocumentEmbedding):
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.
         variant: "structural" (meaningful between graphs that share no nodes) or "neighbourhood".
-        length: words per document; 1000 keeps the share of a bin within 3%.
+        length: words per document; with 1000 independent draws a bin's share would be within 3%.
         walk: nodes per walk; 80 is node2vec's.
         n_bins: bins of the degree ratio in (0, 1]; 20 tells 5% apart.
         epochs: passes over all documents; 10 is gensim's default for paragraph vectors.

@@ -11,6 +11,7 @@ are left; at initialisation on QM9 these are about 25 of 128. All of this is exa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -42,9 +43,22 @@ class EdgeMatrices:
     switching: Tensor
     weights: Tensor
 
-    def features(self, linear: Tensor) -> Tensor:
-        """(..., R) -> (..., R + M)."""
-        return torch.cat([linear, torch.relu_(linear @ self.switching)], -1)
+    def features(self, linear: Tensor) -> EdgeFeatures:
+        """Linear features (..., R) with the switching units behind them."""
+        return EdgeFeatures(linear, torch.relu_(linear @ self.switching))
+
+
+@dataclass(frozen=True)
+class EdgeFeatures:
+    """What the matrices are added up with: R linear features, which are data, and M switching units."""
+
+    linear: Tensor  # (..., R)
+    switched: Tensor  # (..., M)
+
+    @cached_property
+    def joined(self) -> Tensor:
+        """All of them, without a gradient. (..., R + M)."""
+        return torch.cat([self.linear, self.switched.detach()], -1)
 
 
 class EdgeNetwork(nn.Module):

@@ -49,7 +49,7 @@ class ENN(GraphEncoder):
         collected: list[Tensor] = []
         for _ in self.widths:
             parts = zip(batch.links, features, states.split(counts), strict=True)
-            heard = _join([links.gather(f, own @ matrices.weights) for links, f, own in parts])  # (P, D)
+            heard = _join([links.gather(f, own, matrices.weights) for links, f, own in parts])  # (P, D)
             states = self.gru(torch.relu_(heard + self.bias), states)
             collected.append(batch.of_nodes(states))
         return collected

@@ -6,11 +6,16 @@ Its linear features are `[1, values]` in the columns of its kind and zero in tho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
+
+from infograph.nn.edge_network import EdgeFeatures
+
+CACHE = 4 << 20  # bytes of spread states per block
 
 
 class Links(Protocol):
@@ -30,8 +35,8 @@ class Links(Protocol):
         """On another device, or of another type."""
         ...
 
-    def gather(self, features: Tensor, spread: Tensor) -> Tensor:
-        """The mean over edges v -> u of `sum_k features[uv, k] spread[v, k]`. (P, D)."""
+    def gather(self, features: EdgeFeatures, states: Tensor, weights: Tensor) -> Tensor:
+        """The mean over edges v -> u of `sum_k features[uv, k] W_k states[v]`. (P, D), (D, K D) -> (P, D)."""
         ...
 
 
@@ -51,13 +56,10 @@ class PairLinks:
         """On another device, or of another type."""
         return PairLinks(self.linear.to(target), self.counts.to(target))
 
-    def gather(self, features: Tensor, spread: Tensor) -> Tensor:
-        """One matrix product per graph."""
-        n_graphs, n, _, n_features = features.shape
-        heard = torch.bmm(
-            features.view(n_graphs, n, n * n_features), spread.view(n_graphs, n * n_features, -1)
-        )
-        return (heard / self.counts).view(n_graphs * n, -1)
+    def gather(self, features: EdgeFeatures, states: Tensor, weights: Tensor) -> Tensor:
+        """Two matrix products per block of graphs."""
+        heard = _GatherPairs.apply(features.joined, features.switched, states, weights)  # type: ignore[no-untyped-call]
+        return cast(Tensor, (heard / self.counts).view(self.n_places, -1))
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,55 @@ class ArcLinks:
             return ArcLinks(linear, counts, self.source, self.target, self.n_places)
         return ArcLinks(linear, counts, self.source.to(target), self.target.to(target), self.n_places)
 
-    def gather(self, features: Tensor, spread: Tensor) -> Tensor:
+    def gather(self, features: EdgeFeatures, states: Tensor, weights: Tensor) -> Tensor:
         """One feature after the other, so that memory for all arcs is needed once."""
-        heard = cast(Tensor, _GatherArcs.apply(features, spread, self))  # type: ignore[no-untyped-call]
-        return heard / self.counts
+        everything = torch.cat([features.linear, features.switched], -1)  # (E, K)
+        heard = _GatherArcs.apply(everything, states @ weights, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, heard / self.counts)
+
+
+class _GatherPairs(torch.autograd.Function):
+    """`features @ (states @ weights)` per graph, B graphs of n places, some graphs at a time.
+
+    The product in brackets is large, P x K D, and would be written to memory and read again; that of a block
+    stays in the cache. It is computed once more on the way back, which is quicker than keeping it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, switched: Tensor, states: Tensor, weights: Tensor) -> Tensor:
+        n_graphs, n, _, _ = features.shape
+        heard = states.new_empty(n_graphs, n, states.shape[1])
+        for block in _blocks(features, weights):
+            rows = slice(block.start * n, block.stop * n)
+            spread = (states[rows] @ weights).view(block.stop - block.start, -1, states.shape[1])
+            torch.bmm(features[block].flatten(2), spread, out=heard[block])
+        ctx.save_for_backward(features, switched, states, weights)
+        return heard
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor, Tensor]:
+        features, switched, states, weights = ctx.saved_tensors
+        (_, n, _, n_features), dim = features.shape, states.shape[1]
+        to_switched = torch.empty_like(switched) if ctx.needs_input_grad[1] else None
+        to_states, to_weights = torch.empty_like(states), torch.zeros_like(weights)
+        switching = weights[:, (n_features - switched.shape[-1]) * dim :]  # (D, M D)
+        for block in _blocks(features, weights):
+            rows, size = slice(block.start * n, block.stop * n), block.stop - block.start
+            arriving = gradient[block]  # (b, n, D)
+            to_spread = torch.bmm(features[block].flatten(2).mT, arriving).view(size * n, -1)  # (b n, K D)
+            torch.mm(to_spread, weights.T, out=to_states[rows])
+            to_weights.addmm_(states[rows].T, to_spread)
+            if to_switched is not None:
+                spread = (states[rows] @ switching).view(size, -1, dim)
+                to_switched[block] = torch.bmm(arriving, spread.mT).view_as(to_switched[block])
+        return None, to_switched, to_states, to_weights
+
+
+def _blocks(features: Tensor, weights: Tensor) -> Iterator[slice]:
+    """Slices of graphs whose spread states fit into the cache."""
+    n_graphs, n, _, _ = features.shape
+    size = max(1, CACHE // (n * weights.shape[1] * weights.element_size()))
+    return (slice(start, min(start + size, n_graphs)) for start in range(0, n_graphs, size))
 
 
 class _GatherArcs(torch.autograd.Function):

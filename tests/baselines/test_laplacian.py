@@ -118,6 +118,7 @@ def test_sharing_colours_changes_little_and_low_rank_comes_nearer(graphs):
     exact = MultiscaleLaplacian(2, share=False).fit(graphs).gram()
     shared = MultiscaleLaplacian(2).fit(graphs).gram()
     np.testing.assert_allclose(shared, exact, atol=0.02)
+    graphs = graphs[:10]
     full = MultiscaleLaplacian(2, **FULL).fit(graphs).gram()
     errors = []
     for rank in (5, 40, 500):
