@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -47,12 +48,16 @@ def evaluate(
 
     [bold]infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic[/bold]
     """
+    from infograph.data.units import LABEL
     from infograph.report.judge import judge, score_rows
     from infograph.report.represent import represent
 
     read = None if source is None else lambda schema: reading.read(source, schema=schema)
     vectors = represent(which, read)
-    label = reading.label if source is None and reading.label else "y"
+    label = reading.label or LABEL
+    if source is not None:  # reading has called the label y
+        own = {label if name == LABEL else name: values for name, values in vectors.columns.items()}
+        vectors = replace(vectors, columns=own)
     with Stages() as watch:
         watch.stage("cross-validation", repeats * folds)
         evaluation, left_out = judge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,6 +32,7 @@ OBJECTIVES = Literal[
     "pseudo-label",
     "entropy",
 ]
+FOR_CLASSES = ("pseudo-label", "entropy")
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,23 @@ class LabelOptions:
         ),
     ] = None
 
+    @property
+    def targets(self) -> list[str]:
+        """The columns to predict."""
+        found = names(self.target) or []
+        if not found:
+            raise typer.BadParameter(f"{self.target!r} names no column to predict", param_hint="--target")
+        return found
+
+    @property
+    def mark(self) -> str | int | float | None:
+        """The value that means unlabelled: a number where it is spelled like one."""
+        return None if self.unlabelled is None else _value(self.unlabelled)
+
     def check_alone(self) -> None:
-        """Refuse options that say nothing without --target."""
+        """Refuse options that say nothing without --target, and a --target that says nothing."""
+        if self.target is not None:
+            _ = self.targets
         given = [name for name, value in vars(self).items() if value is not None]
         if given and self.target is None:
             option = f"--{given[0].replace('_', '-')}"
@@ -139,18 +156,17 @@ class LabelOptions:
         return schema
 
     def parts(self, graphs: GraphSet, seed: int) -> Parts:
-        """The graphs, divided."""
+        """The graphs, divided, once `prepare` has made unlabelled what is."""
         from infograph.report.parts import make_parts
 
         return make_parts(
             graphs,
-            names(self.target) or (),
+            self.targets,
             task=self.task,
             labelled=self.labelled,
             validation=self.validation,
             test=self.test,
             how=self.split or "random",
-            unlabelled=_value(self.unlabelled),
             seed=seed,
         )
 
@@ -165,7 +181,14 @@ class LabelOptions:
         given: dict[str, Any] = {**model.settings(columns), **{name: getattr(self, name) for name in own}}
         given["objective"] = "infograph*" if self.objective == "infograph-star" else self.objective
         given["init_from"] = None if self.init_from is None else str(self.init_from)
+        given["unlabelled"] = self.mark
         settings = {name: value for name, value in given.items() if value is not None}
+        if task == "regression" and self.objective in FOR_CLASSES:
+            raise typer.BadParameter(
+                f"{self.objective} is for classes, and the target holds numbers; use another objective, or "
+                f"--task classification where whole numbers are classes",
+                param_hint="--objective",
+            )
         kind = InfoGraphRegressor if task == "regression" else InfoGraphClassifier
         strange = [name for name in settings if name not in kind._get_param_names()]
         if strange:
@@ -175,6 +198,12 @@ class LabelOptions:
         return kind(**{name: value for name, value in settings.items() if name not in grid}), grid
 
 
-def _value(text: str | None) -> str | int | None:
-    """A whole number, or the text itself."""
-    return int(text) if text is not None and text.removeprefix("-").isdecimal() else text
+def _value(text: str) -> str | int | float:
+    """ "-999" and "-999.0" -> -999, "-99.5" -> -99.5, and "?" is itself, as is "nan"."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    return int(number) if number.is_integer() else number

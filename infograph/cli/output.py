@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LISTED = 20  # rejected graphs; files list all of them
 SHOWN = 50  # predictions
+PROBLEM, NARROWEST = "problem", 12  # the column that may wrap, and how narrow it may be
 
 
 def out() -> Console:
@@ -124,12 +125,35 @@ def print_trials(trials: Sequence[Trial]) -> None:
 
 def print_predictions(predictions: Predictions) -> None:
     """The first predictions as a table."""
-    heads = [predictions.header(name) for name in predictions.columns]
-    rows = zip(*(values[:SHOWN].tolist() for values in predictions.columns.values()), strict=True)
-    texts = [place for place, name in enumerate(predictions.columns) if name == "problem"]
-    print_table(heads, [[_cell(value) for value in row] for row in rows], texts=texts)
+    columns = {
+        predictions.header(name): [_cell(value) for value in values[:SHOWN].tolist()]
+        for name, values in predictions.columns.items()
+    }
+    left_out = _too_wide(columns, out().width)
+    shown = {name: cells for name, cells in columns.items() if name not in left_out}
+    texts = [place for place, name in enumerate(shown) if name == PROBLEM]
+    print_table(list(shown), zip(*shown.values(), strict=True), texts=texts)
+    if left_out:
+        say(
+            f"Too narrow for: {', '.join(map(repr, left_out))}; a wider terminal or --out FILE has all columns."
+        )
     if len(predictions) > SHOWN:
         say(f"... and {len(predictions) - SHOWN:,} more; --out FILE writes all of them.")
+
+
+def _too_wide(columns: dict[str, list[str]], width: int) -> list[str]:
+    """The columns to leave out, from the right, for the id and the first prediction to be seen whole."""
+    wide = {
+        name: NARROWEST if name == PROBLEM else max(map(len, [name, *cells]))
+        for name, cells in columns.items()
+    }
+    left_out: list[str] = []
+    for name in reversed([name for name in list(columns)[2:] if name != PROBLEM]):
+        kept = [size for other, size in wide.items() if other not in left_out]
+        if sum(kept) + 2 * (len(kept) - 1) <= width:
+            break
+        left_out.append(name)
+    return left_out[::-1]
 
 
 def _cell(value: Any) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from infograph.cli.label_options import LabelOptions
 from infograph.cli.model_options import ModelOptions
-from infograph.cli.options import ColumnOptions, names
-from infograph.cli.output import err, print_errors, print_json, print_trials, show
+from infograph.cli.options import ColumnOptions
+from infograph.cli.output import err, print_errors, print_json, print_trials, say, show
 from infograph.cli.resume import resumable
 
 if TYPE_CHECKING:
@@ -55,10 +55,12 @@ def learn_labels(
     """Train on labelled and unlabelled graphs, and judge the model."""
     from infograph.report.learn import announcement, learn, runs_of, unit_of
     from infograph.report.prepare import prepare
+    from infograph.report.references import gaps
     from infograph.train.progress import ProgressReport
 
-    targets = names(labels.target) or ()
-    graphs, notes = prepare(graphs, targets, duplicates=labels.duplicates, task=labels.task)
+    graphs, notes = prepare(
+        graphs, labels.targets, duplicates=labels.duplicates, task=labels.task, unlabelled=labels.mark
+    )
     parts = labels.parts(graphs, model.seed or 0)
     estimator, grid = labels.estimator(parts.task, model, columns)
     report = ProgressReport(err(), unit=unit_of(parts), runs=runs_of(estimator, grid))
@@ -75,6 +77,8 @@ def learn_labels(
             announce=lambda *trial: _print(announcement(*trial), report.console),
         )
     learned.model.save(keeping.out)
+    for note in gaps(learned.rows, parts):
+        say(note)
     if keeping.as_json:
         print_json({"model": str(keeping.out), **learned.to_dict()})
         return

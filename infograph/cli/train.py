@@ -9,6 +9,7 @@ import typer
 
 from infograph.cli.groups import grouped
 from infograph.cli.label_options import LabelOptions
+from infograph.cli.lines import naming_lines
 from infograph.cli.model_options import ModelOptions
 from infograph.cli.options import (
     READING,
@@ -76,4 +77,5 @@ def train(
     if labels.target is None:
         train_encoder(graphs, model.estimator(columns), keeping)
     else:
-        learn_labels(graphs, model, labels, columns, keeping)
+        with naming_lines(source, graphs):
+            learn_labels(graphs, model, labels, columns, keeping)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -11,10 +12,13 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from infograph.contract.estimator import GraphEstimator
+from infograph.data.classes import listed
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
+from infograph.data.labels import match_names
+from infograph.data.scaler import binary_exponent
 from infograph.data.targets import ClassTargets, Targets, class_targets, numeric_targets
-from infograph.errors import InvalidParameter, InvalidTarget, NothingLeft
+from infograph.errors import InvalidParameter, InvalidTarget, NothingLeft, TargetWarning
 
 Task = Literal["regression", "classification"]
 BadRows = Literal["raise", "skip", "nan"]
@@ -140,24 +144,40 @@ class GraphPredictor(GraphEstimator):
             y: as in `fit`; where it is a graph column's name, or None for the column "y", the graphs have it.
 
         Raises:
-            InvalidTarget: there is nothing to judge by: no label, or for R^2 only one of a target.
+            InvalidTarget: there is nothing to judge by: no label, or for R^2 only one of a target; or they
+                are other targets than those of `fit`, in other units, or classes of another type.
+
+        Warns:
+            TargetWarning: a class that `fit` never saw; its graphs count as wrong.
         """
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
         if hasattr(self, "classes_"):
-            classes = class_targets(y, known, self.unlabelled, fitting=False)
-            if not classes.labelled.any():
-                raise InvalidTarget("not one of the graphs has a label: there is nothing to score by")
-            given = np.array(classes.classes)[classes.codes[classes.labelled]]
-            return float(np.mean(self.predict(known)[classes.labelled] == given))
+            return self._accuracy(class_targets(y, known, self.unlabelled, fitting=False), known)
         targets = self._numbers(y, known)
-        predicted = self.predict(known).reshape(len(known), -1)  # (G, T)
-        if predicted.shape != targets.values.shape:
+        if targets.n_targets != len(self.target_names_):
             raise InvalidTarget(
-                f"{targets.n_targets} targets to score by, the model predicts {predicted.shape[1]}: "
+                f"{targets.n_targets} targets to score by, the model predicts {len(self.target_names_)}: "
                 f"{', '.join(self.target_names_)}"
             )
+        targets = targets.like(self.target_names_, self.target_units_)
+        predicted = self.predict(known).reshape(len(known), -1)  # (G, T)
         return float(np.mean([r_squared(*pair) for pair in zip(targets.values.T, predicted.T, strict=True)]))
+
+    def _accuracy(self, classes: ClassTargets, graphs: GraphSet) -> float:
+        if not classes.labelled.any():
+            raise InvalidTarget("not one of the graphs has a label: there is nothing to score by")
+        match_names([classes.name], self.target_names_)
+        unseen = classes.unseen(self.classes_.tolist())
+        if unseen:
+            warnings.warn(
+                f"the training never saw the class {listed(unseen)}, so its graphs count as wrong; it saw "
+                f"{listed(self.classes_.tolist())}",
+                TargetWarning,
+                stacklevel=3,
+            )
+        given = np.array(classes.classes)[classes.codes[classes.labelled]]
+        return float(np.mean(self.predict(graphs)[classes.labelled] == given))
 
     # ---- saving
 
@@ -212,6 +232,8 @@ def r_squared(given: NDArray[np.float64], predicted: NDArray[np.float64]) -> flo
     if known.sum() < 2:
         raise InvalidTarget(f"{known.sum()} labelled graphs to score by: R^2 needs at least two")
     given, predicted = given[known], predicted[known]
-    error = np.sum((given - predicted) ** 2)
-    deviation = np.sum((given - given.mean()) ** 2)
+    shifts = np.column_stack([given - predicted, given - given.mean()])
+    exponent = binary_exponent(shifts)[1]  # squares of 1e200 or 1e-200 are no float64
+    with np.errstate(over="ignore"):
+        error, deviation = np.sum(np.ldexp(shifts, -exponent) ** 2, axis=0)
     return float(1 - error / deviation) if deviation else float(not error)

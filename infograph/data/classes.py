@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import RawLabels, missing, read_labels, where
+from infograph.data.labels import RawLabels, check_unlabelled, missing, read_labels, where
 from infograph.data.schema import Category
 from infograph.errors import InvalidTarget, TargetWarning
 
@@ -46,18 +47,39 @@ class ClassTargets:
         """Which graphs have a label. (G,)."""
         return np.asarray(self.codes != UNLABELLED)
 
+    @property
+    def checksum(self) -> str:
+        """A short text that is the same only for the same labels."""
+        digest = hashlib.sha256(repr(self.classes).encode(errors="surrogatepass"))
+        digest.update(np.ascontiguousarray(self.codes).tobytes())
+        return digest.hexdigest()[:16]
+
+    def unseen(self, classes: Sequence[Category]) -> list[Category]:
+        """The classes that are not among those of a fitted model.
+
+        Raises:
+            InvalidTarget: they are of another type, such as '1' for 1.
+        """
+        if self.classes and classes and _kind(self.classes[0]) != _kind(classes[0]):
+            raise InvalidTarget(
+                f"the labels are {_kind(self.classes[0])} ({listed(self.classes)}), those of the training "
+                f"are {_kind(classes[0])} ({listed(classes)}): give labels of that type"
+            )
+        seen = set(classes)
+        return [label for label in self.classes if label not in seen]
+
     def coded_for(self, classes: Sequence[Category]) -> NDArray[np.int64]:
         """The codes of another order of classes, such as that of a fitted model. (G,).
 
         Raises:
-            InvalidTarget: a class is not among them.
+            InvalidTarget: a class is not among them, or of another type.
         """
-        strange = [label for label in self.classes if _key(label) not in map(_key, classes)]
+        strange = self.unseen(classes)
         if strange:
             raise InvalidTarget(
-                f"the class {strange[0]!r} is not among those of the training: {_listed(classes)}"
+                f"the class {strange[0]!r} is not among those of the training: {listed(classes)}"
             )
-        order = [list(map(_key, classes)).index(_key(label)) for label in self.classes]
+        order = [list(classes).index(label) for label in self.classes]
         return np.array([*order, UNLABELLED], dtype=np.int64)[self.codes]
 
 
@@ -66,9 +88,10 @@ def class_targets(
 ) -> ClassTargets:
     """The classes to be predicted for `graphs`.
 
-    NaN, None, NA and the empty text mean unlabelled. A -1 could mean that, too, or be a class: it raises
-    unless `unlabelled=-1` says what it means. There is no such doubt in a categorical graph column given by
-    its name (or as None), as MUTAG's "y" with its classes -1 and 1: there the schema says that -1 is a class.
+    NaN, None, NA and the empty text mean unlabelled, and so does 'nan' in a numpy array of texts, which is
+    what numpy makes of a NaN there. A -1 could mean that, too, or be a class: it raises unless
+    `unlabelled=-1` says what it means. There is no such doubt in a categorical graph column given by its name
+    (or as None), as MUTAG's "y" with its classes -1 and 1: there the schema says that -1 is a class.
 
     Args:
         y: one label per graph (list, array, pandas Series; texts, integers, booleans, or floats that are
@@ -83,6 +106,7 @@ def class_targets(
     Warns:
         TargetWarning: a class has a single labelled graph.
     """
+    check_unlabelled(unlabelled)
     raw = read_labels(y, graphs, lists_are_names=False)
     if raw.values.shape[1] != 1:
         raise InvalidTarget(
@@ -102,9 +126,11 @@ def _encode(raw: RawLabels, known: NDArray[np.bool_], graphs: GraphSet) -> Class
     labels = _plain(raw.values[known, 0], known, raw, graphs)
     classes = tuple(sorted(set(labels)))
     if UNLABELLED in classes and not raw.coded:
+        own = [c.name for c in graphs.schema.graph if c.kind == "categorical" and UNLABELLED in c.categories]
+        column = f"; if y is the graphs' own column, pass its name, y={own[0]!r}" if own else ""
         raise InvalidTarget(
-            f"there is a -1 among the classes {_listed(classes)}: pass unlabelled=-1 if it means unlabelled; "
-            "if it is a class, call it otherwise, such as numpy.where(y == -1, 0, y)"
+            f"there is a -1 among the classes {listed(classes)}: pass unlabelled=-1 if it means unlabelled; "
+            f"if it is a class, call it otherwise, [0 if label == -1 else label for label in y]{column}"
         )
     lookup = {label: code for code, label in enumerate(classes)}
     codes = np.full(len(known), UNLABELLED, dtype=np.int64)
@@ -116,6 +142,10 @@ def _key(label: object) -> tuple[bool, object]:
     """True and 1 are different labels; 1.0 and 1 are the same."""
     label = _python(label)
     return isinstance(label, bool), label
+
+
+def _kind(label: object) -> str:
+    return next((name for kind, name in KINDS if isinstance(_python(label), kind)), "")
 
 
 def _python(label: Any) -> Any:
@@ -130,7 +160,7 @@ def _plain(
     rows = np.flatnonzero(known)
     if any(isinstance(label, float) for label in found):
         found = _whole(found, rows, raw, graphs)
-    kinds = [next((name for kind, name in KINDS if isinstance(label, kind)), "") for label in found]
+    kinds = [_kind(label) for label in found]
     strange = [position for position, kind in enumerate(kinds) if kind != kinds[0] or not kind]
     if strange:
         label, other = found[strange[0]], (found[0] if kinds[strange[0]] else None)
@@ -174,12 +204,13 @@ def _check_learnable(targets: ClassTargets) -> None:
     once = [label for label, count in zip(targets.classes, counts, strict=True) if count == 1]
     if once:
         warnings.warn(
-            f"{len(once)} of {len(counts)} classes have a single labelled graph ({_listed(once)}), too few "
+            f"{len(once)} of {len(counts)} classes have a single labelled graph ({listed(once)}), too few "
             "to learn or to judge them by: label more, or join them with others",
             TargetWarning,
             stacklevel=3,
         )
 
 
-def _listed(classes: Sequence[Category]) -> str:
+def listed(classes: Sequence[Category]) -> str:
+    """The first few classes, as a message names them."""
     return ", ".join(map(repr, classes[:8])) + (f" and {len(classes) - 8} more" if len(classes) > 8 else "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 
 from infograph.data.columns import is_missing, objects
 from infograph.data.graphset import GraphSet
-from infograph.errors import InvalidTarget
+from infograph.errors import InvalidParameter, InvalidTarget
 
 LABEL = "y"  # the graph column of labels, unless another one is named
+GENERATED = re.compile(rf"({LABEL}(_\d+)?|\d+)")  # names that nobody gave: ours, and pandas' positions
+NOT_THERE = "nan"  # what numpy makes of a NaN among texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,8 @@ def read_labels(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> RawLabels
 
     Args:
         y: one value or row per graph (a list, array, pandas Series or DataFrame), a graph column's name, or
-            None for the graph column "y".
+            None for the graph column "y". The text 'nan' in a numpy array of texts is missing: that is what
+            numpy makes of a NaN; a class of that name needs a list, or an array of objects.
         graphs: the graphs, in the order of `y`.
         lists_are_names: whether a list of texts may name columns; if not, it holds the labels themselves.
 
@@ -54,6 +59,28 @@ def read_labels(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> RawLabels
     if lists_are_names and _are_names(y, graphs):
         return _columns(graphs, [str(name) for name in y])
     return _array(y, graphs)
+
+
+def match_names(given: Sequence[str], expected: Sequence[str]) -> list[int]:
+    """Where each of the expected targets is among as many given ones.
+
+    Raises:
+        InvalidTarget: they are called otherwise, and both by names that someone chose.
+    """
+    if sorted(given) == sorted(expected):
+        return [list(given).index(name) for name in expected]
+    if any(all(GENERATED.fullmatch(name) for name in names) for names in (given, expected)):
+        return list(range(len(expected)))
+    raise InvalidTarget(
+        f"the targets are {', '.join(map(repr, given))}, the model's are {', '.join(map(repr, expected))}: "
+        "give the same ones; an array without names is taken in the model's order"
+    )
+
+
+def check_unlabelled(value: Any) -> None:
+    """Refuse what is no single label, as a value that means unlabelled; None stands for none."""
+    if value is not None and not isinstance(value, str | Real | np.generic):
+        raise InvalidParameter(f"unlabelled={value!r}: expected one label, such as -1 or '?'")
 
 
 def where(graphs: GraphSet, index: int) -> str:
@@ -122,7 +149,10 @@ def _as_array(y: Any) -> NDArray[Any]:
     if hasattr(y, "detach"):
         y = y.detach().cpu().numpy()
     if not isinstance(y, list | tuple):
-        return np.asarray(y)
+        array = np.asarray(y)
+        if array.dtype.kind != "U":
+            return array
+        return np.where(array == NOT_THERE, None, array.astype(object))  # type: ignore[call-overload, no-any-return]
     if not any(isinstance(row, list | tuple) or getattr(row, "ndim", 0) for row in y):
         return objects(y)
     lengths = {len(row) if hasattr(row, "__len__") else 1 for row in y}

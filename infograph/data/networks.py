@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -20,6 +20,7 @@ from infograph.errors import InvalidParameter
 Choice = str | Sequence[str] | Mapping[str, Kind | None] | None
 LEVELS: tuple[Level, ...] = ("node", "edge")
 FLOATS = (float, np.floating, np.ndarray, list, tuple, Fraction, Decimal)
+POSITIONS = ("pos", "position")  # as networkx's layouts and PyG call coordinates
 PLAIN = (str, int, float, np.integer, np.floating)
 
 
@@ -38,7 +39,8 @@ def from_networkx(
     Attributes are taken by name. Without a kind, an attribute is a float where all its values are numbers (or
     sequences of numbers) and not all of them integers; anything else is a category. A categorical attribute
     that some nodes or edges of a graph lack is "unknown" there; a missing float is an error, and so is an
-    attribute that a graph has nowhere. Graph attributes (`graph.graph`) of plain types become graph columns,
+    attribute that a graph has nowhere. A float attribute called "pos" or "position" is where a node is in
+    space. Graph attributes (`graph.graph`) of plain types become graph columns,
     `id` the graph's id.
 
     Args:
@@ -52,10 +54,15 @@ def from_networkx(
     graphs = list(graphs)
     if schema is not None:
         node, edge = ({c.name: c.kind for c in schema.features(level)} for level in LEVELS)
+        if schema.position is not None and schema.position.used:
+            node[schema.position.name] = "float"
         weight = schema.weight.name if schema.weight else None
     node_kinds, edge_kinds = _kinds(graphs, node, "node"), _kinds(graphs, edge, "edge")
     known = Schema(
-        node=tuple(Column(name, kind, _width(schema, "node", name)) for name, kind in node_kinds.items()),
+        node=tuple(
+            Column(name, kind, _width(schema, "node", name), role=_role(name, kind))
+            for name, kind in node_kinds.items()
+        ),
         edge=tuple(Column(name, kind, _width(schema, "edge", name)) for name, kind in edge_kinds.items()),
     )
     if weight:
@@ -65,6 +72,10 @@ def from_networkx(
     return collect(
         graphs, lambda graph: _record(graph, node_kinds, edge_kinds), ids=ids, errors=errors, columns=known
     )
+
+
+def _role(name: str, kind: Kind) -> Literal["feature", "position"]:
+    return "position" if kind == "float" and name in POSITIONS else "feature"
 
 
 def _width(schema: Schema | None, level: Level, name: str) -> int:

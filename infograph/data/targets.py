@@ -1,16 +1,18 @@
 """Numbers to be predicted: read from whatever the user gives, checked, and scaled.
 
-Classes are read by `class_targets`, which is in a file of its own and can be imported from here, too.
+Classes are read by `class_targets` and numbers scaled by `Scaler`, which have files of their own and can be
+imported from here, too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,12 @@ from numpy.typing import NDArray
 from infograph.data.classes import ClassTargets as ClassTargets
 from infograph.data.classes import class_targets as class_targets
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import RawLabels, missing, read_labels, where
+from infograph.data.labels import RawLabels, match_names, missing, read_labels, where
+from infograph.data.scaler import FloatArray, constant
+from infograph.data.scaler import Scaler as Scaler
 from infograph.errors import InvalidTarget, TargetWarning
 
-FloatArray = NDArray[np.float64]
+LARGEST = 1e300  # beyond it, and below its inverse, differences and deviations are no float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,28 @@ class Targets:
         """Which graphs have at least one value. (G,)."""
         return np.asarray(self.known.any(axis=1))
 
+    @property
+    def checksum(self) -> str:
+        """A short text that is the same only for the same values."""
+        values = np.where(self.known, self.values, np.nan)
+        return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+
+    def like(self, names: Sequence[str], units: Sequence[str]) -> Targets:
+        """These targets in the order of a model's, as many; names that nobody gave are not compared.
+
+        Raises:
+            InvalidTarget: they have other names, or other units.
+        """
+        order = match_names(self.names, names)
+        own = [self.units[position] for position in order]
+        for name, unit, expected in zip(names, own, units, strict=True):
+            if unit and expected and unit != expected:
+                raise InvalidTarget(
+                    f"the target {name!r} is in {unit} here, the model learns it in {expected}: give it in "
+                    f"{expected}"
+                )
+        return replace(self, names=tuple(names), units=tuple(own), values=self.values[:, order])
+
 
 def numeric_targets(
     y: Any, graphs: GraphSet, unit: str | Sequence[str] | None = None, *, fitting: bool = True
@@ -77,7 +103,8 @@ def numeric_targets(
             only read.
 
     Raises:
-        InvalidTarget: not numbers, infinite, too few, or not one per graph. The message names the graph.
+        InvalidTarget: not numbers, infinite, too large or small to calculate with, too few, or not one per
+            graph. The message names the graph.
 
     Warns:
         TargetWarning: a target is constant.
@@ -89,43 +116,13 @@ def numeric_targets(
         row, column = infinite[0]
         raise InvalidTarget(
             f"the target {raw.names[column]!r} of {where(graphs, row)} is {values[row, column]}: correct it, "
-            f"or make it NaN, which means unlabelled ({len(infinite)} such values)"
+            f"or make it NaN, which means unlabelled ({len(infinite)} such value{'s'[: len(infinite) != 1]})"
         )
+    _check_magnitude(values, raw, graphs)
     targets = Targets(raw.names, _units(raw, unit), values, raw.single)
     if fitting:
         _check_learnable(targets)
     return targets
-
-
-@dataclass(frozen=True)
-class Scaler:
-    """Mean 0 and variance 1 for each target, by the labelled training graphs alone.
-
-    A constant target has scale 1. `mean` and `scale` are plain numbers, ready for JSON.
-    """
-
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]
-
-    @classmethod
-    def of(cls, values: FloatArray) -> Self:
-        """From the (G, T) targets of the training graphs; NaN is left out."""
-        mean = np.nanmean(values, axis=0)
-        deviation = np.nanstd(values, axis=0)
-        scale = np.where(_constant(values), 1.0, deviation)
-        return cls(tuple(mean.tolist()), tuple(scale.tolist()))
-
-    def standardise(self, values: FloatArray) -> FloatArray:
-        """Targets as a model learns them; NaN stays NaN. (G, T) -> (G, T)."""
-        return np.asarray((values - np.asarray(self.mean)) / np.asarray(self.scale))
-
-    def restore(self, values: NDArray[np.floating[Any]]) -> FloatArray:
-        """A model's outputs in the unit of the targets. (G, T) -> (G, T)."""
-        return np.asarray(self.restore_spread(values) + np.asarray(self.mean))
-
-    def restore_spread(self, spread: NDArray[np.floating[Any]]) -> FloatArray:
-        """Differences and deviations in the unit of the targets: scaled, not shifted. (G, T) -> (G, T)."""
-        return np.asarray(spread.astype(np.float64) * np.asarray(self.scale))
 
 
 def _numbers(raw: RawLabels, graphs: GraphSet) -> FloatArray:
@@ -146,6 +143,21 @@ def _numbers(raw: RawLabels, graphs: GraphSet) -> FloatArray:
         except OverflowError:  # a whole number of more than 308 digits
             table[row, column] = np.inf
     return table
+
+
+def _check_magnitude(values: FloatArray, raw: RawLabels, graphs: GraphSet) -> None:
+    """Refuse numbers whose differences, sums or deviations float64 cannot hold."""
+    size = np.where(np.isnan(values), 0.0, np.abs(values))
+    largest = size.max(axis=0, initial=0.0)  # (T,)
+    strange = np.flatnonzero((largest > LARGEST) | ((largest > 0) & (largest < 1 / LARGEST)))
+    if len(strange):
+        column = int(strange[0])
+        row = int(size[:, column].argmax())
+        raise InvalidTarget(
+            f"the target {raw.names[column]!r} of {where(graphs, row)} is {values[row, column]:g}, the "
+            f"largest of its target: beyond {LARGEST:g} and below {1 / LARGEST:g} there is no room "
+            "to calculate in; use another unit"
+        )
 
 
 def _units(raw: RawLabels, unit: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -169,16 +181,11 @@ def _check_learnable(targets: Targets) -> None:
         if count < 2:
             has = "only one labelled graph" if count else "no labelled graph"
             raise InvalidTarget(f"the target {name!r} has {has}: at least two are needed to learn from")
-    constant = [name for name, same in zip(targets.names, _constant(targets.values), strict=True) if same]
-    if constant:
+    steady = [name for name, same in zip(targets.names, constant(targets.values), strict=True) if same]
+    if steady:
         warnings.warn(
-            f"the target {constant[0]!r} has the same value in all labelled graphs, so that is what will be "
+            f"the target {steady[0]!r} has the same value in all labelled graphs, so that is what will be "
             "predicted: look whether y is the column you meant",
             TargetWarning,
             stacklevel=3,
         )
-
-
-def _constant(values: FloatArray) -> NDArray[np.bool_]:
-    """Which targets do not vary, but for rounding. (G, T) -> (T,)."""
-    return np.asarray(np.nanstd(values, axis=0) <= 1e-12 * np.abs(np.nanmean(values, axis=0)))

@@ -12,6 +12,7 @@ from torch import Tensor
 from infograph.contract.predictor import BadRows
 from infograph.data.classes import ClassTargets, class_targets
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.labels import match_names
 from infograph.errors import InvalidTarget
 from infograph.estimators.semi import AnyTargets, Rows, SemiSupervised
 from infograph.methods.tasks import Classification, Task
@@ -54,6 +55,7 @@ class InfoGraphClassifier(SemiSupervised):
         found, known = class_targets(y, graphs, self.unlabelled, fitting=False), cast(ClassTargets, targets)
         if not found.labelled.any():
             raise InvalidTarget("validation has not one label: there is nothing to choose by")
+        match_names([found.name], [known.name])
         return ClassTargets(found.name, found.coded_for(known.classes), known.classes)
 
     def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:

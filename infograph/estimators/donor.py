@@ -42,9 +42,11 @@ def find_donor(model: Any) -> Donor | None:
     built = getattr(model, "_built", None)
     if built is None:
         if isinstance(model, GraphEstimator):
+            name = type(model).__name__
             raise NotFitted(
-                f"init_from is a {type(model).__name__} that is not fitted; scikit-learn's clone forgets "
-                f"what was learned, so inside a search give the folder that the model was saved to"
+                f"init_from is {'an' if name[0] in 'AEIOU' else 'a'} {name} that is not fitted; "
+                f"scikit-learn's clone forgets what was learned, so inside a search give the folder that "
+                f"the model was saved to"
             )
         raise InvalidParameter(
             f"init_from={model!r}: expected a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, "

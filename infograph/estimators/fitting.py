@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +44,7 @@ class Data:
         everyone: positions of those that are learned from without labels, the labelled ones included.
         values: (G, T) standardised numbers or (G,) classes.
         task: what kind of values these are.
+        checksum: of the labels as they were given.
     """
 
     graphs: GraphSet
@@ -52,19 +52,25 @@ class Data:
     everyone: IntArray
     values: Tensor
     task: Task
+    checksum: str
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Graphs that no network learns from, and the figures of predictions for them."""
+    """Graphs that no network learns from, the figures of predictions for them, and their labels' checksum."""
 
     graphs: GraphSet
     figures: Callable[[NDArray[np.float32]], Epoch]
+    checksum: str
 
     @property
     def identity(self) -> dict[str, Any]:
         """What a resumed run must have, too."""
-        return {"validation graphs": len(self.graphs), "checksum of the validation": fingerprint(self.graphs)}
+        return {
+            "validation graphs": len(self.graphs),
+            "checksum of the validation": fingerprint(self.graphs),
+            "checksum of the validation labels": self.checksum,
+        }
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,7 @@ def _plan(
         "graphs": len(data.graphs),
         "labelled graphs": len(data.labelled),
         "checksum of the graphs": fingerprint(data.graphs),
-        "checksum of the labels": hashlib.sha256(data.values.numpy().tobytes()).hexdigest()[:16],
+        "checksum of the labels": data.checksum,
         **({"validation graphs": 0} if judge is None else judge.identity),
     }
     return Plan(estimator.epochs, seed, folder, resume, identity, schedule, validate)

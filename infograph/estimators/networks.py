@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -70,6 +71,11 @@ class Architecture:
                 f"feature instead, or take encoder='gin'"
             )
         position = schema.position if self.encoder == "enn-s2s" else None
+        if position is None and schema.position is not None and schema.position.used:
+            raise InvalidParameter(
+                f"the node column {schema.position.name!r} holds coordinates, and of those only "
+                f"encoder='enn-s2s' sees something (distances): take that, or leave the column out"
+            )
         for level in ("node", "edge"):
             seen = (replace(c, used=True) if c == position else c for c in getattr(schema, level))
             kept = (c.fitted(getattr(graphs, level)[c.name]) for c in seen if c.used)
@@ -113,5 +119,15 @@ def make_source(
 
 def _choose(graphs: GraphSet) -> Literal["gin", "enn-s2s"]:
     continuous = any(column.kind == "float" for column in graphs.schema.features("edge"))
-    places = graphs.schema.position is not None and int(graphs.sizes.max()) <= LARGE
-    return "enn-s2s" if graphs.schema.weight is None and (continuous or places) else "gin"
+    position, largest = graphs.schema.position, int(graphs.sizes.max())
+    placed = position is not None and (position.used or largest <= LARGE)
+    if graphs.schema.weight is None and (continuous or placed):
+        return "enn-s2s"
+    if position is not None:
+        reason = f"a graph has {largest} nodes" if graphs.schema.weight is None else "edges have weights"
+        warnings.warn(
+            f"encoder='auto' takes GIN, which does not see the coordinates of these graphs, because "
+            f"{reason}; encoder='enn-s2s' looks at all pairs of nodes",
+            stacklevel=4,
+        )
+    return "gin"

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from infograph.contract.predictor import BadRows
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.scaler import constant
 from infograph.data.targets import Scaler, Targets, numeric_targets
 from infograph.errors import InvalidTarget
 from infograph.estimators.semi import AnyTargets, Rows, SemiSupervised
 from infograph.methods.tasks import Regression, Task
 from infograph.train.loop import Epoch
-
-ROUNDING = 1e-12  # a target that varies by less, relative to its mean, is constant
 
 
 class InfoGraphRegressor(SemiSupervised):
@@ -81,7 +80,7 @@ class InfoGraphRegressor(SemiSupervised):
             )
         if not found.known.any(axis=0).all():
             raise InvalidTarget("validation has a target without any label: there is nothing to choose by")
-        return found
+        return found.like(known.names, known.units)
 
     def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         known = cast(Targets, targets)
@@ -92,10 +91,11 @@ class InfoGraphRegressor(SemiSupervised):
                 f"held out for validation: give a smaller share, or validation=(graphs, y)"
             )
         self._remember(known)
-        scaler, spread = Scaler.of(known.values[labelled]), np.nanstd(known.values[labelled], axis=0)
-        constant = spread <= ROUNDING * np.abs(scaler.mean)
-        self.scaler_ = replace(scaler, scale=tuple(np.where(constant, 0.0, scaler.scale).tolist()))
-        values = scaler.standardise(known.values).astype(np.float32)
+        given = known.values[labelled]
+        scaler, steady = Scaler.of(given), constant(given)
+        self.scaler_ = replace(scaler, scale=tuple(np.where(steady, 0.0, scaler.scale).tolist()))
+        values = np.full(known.values.shape, np.nan, np.float32)
+        values[labelled] = np.where(steady, 0.0 * given, scaler.standardise(given))  # 0 * NaN is NaN
         return torch.from_numpy(values), Regression(known.n_targets)
 
     def _finish(self, outputs: NDArray[np.float32]) -> Rows:

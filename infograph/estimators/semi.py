@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -53,8 +54,8 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             1e-3, 1e-4, 1e-5.
         weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
         encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
-            continuous edge features and "gin" (GINE where edges have columns) otherwise; or a module as in
-            `InfoGraph`.
+            continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
+            more than 200 nodes or with edge weights, with a warning; or a module as in `InfoGraph`.
         dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
         layers: message steps or GIN layers; None for 3 (enn-s2s) and 4 (GIN).
         readout, norm, learn_eps: of GIN, see `InfoGraph`.
@@ -224,7 +225,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         before = dict(vars(self))
         try:
             labelled, everyone, judge = self._divide(known, targets, validation, encoders.schema)
-            data = Data(known, labelled, everyone, *self._start(targets, labelled))
+            data = Data(known, labelled, everyone, *self._start(targets, labelled), targets.checksum)
             self.models_, self.history_, self._built = [], [], vars(encoders.architecture)
             for member in range(self.n_models):
                 run = Run(checkpoint, resume, watchers)
@@ -272,7 +273,8 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             chosen = _hold_out(validation, targets, labelled, self.random_state)
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
             held_out, wanted = graphs[chosen], targets.of(chosen)
-        return labelled, everyone, Judge(held_out, lambda out: self._figures(self._finish(out), wanted))
+        figures = lambda outputs: self._figures(self._finish(outputs), wanted)  # noqa: E731
+        return labelled, everyone, Judge(held_out, figures, wanted.checksum)
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
         """The targets of validation graphs."""
@@ -369,13 +371,13 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
 
 def _hold_out(share: float, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
     """Some of the labelled graphs, drawn at random; of classes about the same share each, never all."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-        shown = repr(share) if isinstance(share, int | float | str) else f"a {type(share).__name__}"
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share < 1:
+        shown = repr(share) if isinstance(share, Real | str) else f"a {type(share).__name__}"
         raise InvalidParameter(
             f"validation is {shown}: expected a tuple (graphs, y), or the share of the labelled graphs, such "
             f"as 0.1"
         )
-    count = max(1, round(share * len(labelled)))
+    count = max(1, round(float(share) * len(labelled)))
     order = np.random.default_rng([seed, len(labelled)]).permutation(labelled)
     if isinstance(targets, ClassTargets):
         order = _spread(order, targets.codes[order])

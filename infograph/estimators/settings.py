@@ -9,6 +9,7 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
+from infograph.data.labels import check_unlabelled
 from infograph.errors import InvalidParameter
 from infograph.methods.infograph_star import Transfer, TransferScale
 from infograph.methods.objectives import ObjectiveName
@@ -78,6 +79,7 @@ def check_settings(estimator: Any) -> None:
             f"dim={settings['dim']} is less than layers={settings['layers']}: a layer needs a width"
         )
     _check_encoder(settings["encoder"])
+    check_unlabelled(settings.get("unlabelled"))
     choose_device(settings["device"])
 
 

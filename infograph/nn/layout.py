@@ -85,7 +85,7 @@ def pair_links(
     """Nodes hear all others of their graph: kind 0 where no arc joins them, their distance as the last value.
 
     Args:
-        positions: (N, 3).
+        positions: (N, dimensions of space).
         sizes: (G,) nodes per graph.
         arcs: numbered inside their graph. Self-loops do not count; of repeated arcs the last one does.
         arc_graph: (E,) the graph of every arc.
@@ -93,7 +93,7 @@ def pair_links(
     """
     n = int(sizes.max())
     real = np.arange(n) < sizes[:, None]  # (G, n)
-    padded = np.zeros((len(sizes), n, 3), np.float32)
+    padded = np.zeros((len(sizes), n, positions.shape[1]), np.float32)
     padded[real] = positions
     values = np.zeros((len(sizes), n, n, arcs.values.shape[1] + 1), np.float32)
     values[..., -1] = np.sqrt(((padded[:, :, None] - padded[:, None]) ** 2).sum(axis=-1))

@@ -84,6 +84,8 @@ class LinkBatcher:
         self._input, self._table = node_inputs(graphs, node_features)
         position = graphs.schema.position
         self._positions = graphs.node[position.name] if position and position.used else None
+        if self._positions is not None and self._positions.ndim == 1:
+            self._positions = self._positions[:, None]  # a line is a space, too
         degrees = np.diff(graphs.edge_ptr)
         self.loads = graphs.sizes + degrees if self._positions is None else graphs.sizes**2
         self._kind, self._kinds, self._values = _edge_inputs(graphs, pairs=self._positions is not None)

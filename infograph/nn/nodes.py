@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,7 @@ class NodeEncoder(ColourEncoder):
     """
 
     def __init__(self, module: nn.Module, node_dim: int, readout: Readout = "sum") -> None:
+        _check_signature(module)
         pair = torch.tensor([[0, 1], [1, 0]])
         with torch.no_grad():
             tried = _states(module.eval(), torch.zeros(2, node_dim), pair, torch.zeros(2, dtype=torch.long))
@@ -76,6 +78,22 @@ class NodeEncoder(ColourEncoder):
     def forward(self, batch: NodeBatch) -> list[Tensor]:
         """States per layer: K tensors (N, D_k)."""
         return _states(self.module, batch.x, batch.edge_index, batch.graph)
+
+
+def _check_signature(module: nn.Module) -> None:
+    """Refuse a module whose `forward` cannot be called with three tensors."""
+    try:
+        signature = inspect.signature(module.forward)
+    except (TypeError, ValueError):  # compiled code says nothing about itself
+        return
+    try:
+        signature.bind("x", "edge_index", "batch")
+    except TypeError as error:
+        raise InvalidParameter(
+            f"the encoder {type(module).__name__} has forward{signature}: expected "
+            f"forward(x, edge_index, batch), with batch the graph of every node; add the argument that is "
+            f"not there, even if unused ({error})"
+        ) from error
 
 
 def _states(module: nn.Module, x: Tensor, edge_index: Tensor, graph: Tensor) -> list[Tensor]:

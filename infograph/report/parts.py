@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from infograph.contract import Task
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import missing
-from infograph.data.schema import Category, Column
+from infograph.data.schema import Column
 from infograph.data.splits import Split, semi_supervised_split
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.report.task import task_of
+from infograph.report.marks import Mark, without_mark
+from infograph.report.task import check_task, task_of
 
 How = Literal["random", "scaffold"]
 TENTH = 0.1
@@ -75,7 +76,7 @@ def make_parts(
     validation: float | None = None,
     test: float | None = None,
     how: How = "random",
-    unlabelled: Category | None = None,
+    unlabelled: Mark | None = None,
     seed: int = 0,
 ) -> Parts:
     """Divide graphs. With all graphs labelled and `how="random"` it is the paper's split, for QM9 as it was.
@@ -89,19 +90,22 @@ def make_parts(
         validation, test: how many labelled graphs are held out, or below 1 which share of them; None for a
             tenth, at most 10,000.
         how: "random", in which classes are spread evenly; or "scaffold", for molecules.
-        unlabelled: one more value that means unlabelled.
+        unlabelled: one more value that means unlabelled; in the parts it is a missing one.
         seed: of all draws.
 
     Raises:
         SchemaMismatch: there is no such column.
-        InvalidTarget: not one label, or several targets of which one holds classes.
-        InvalidParameter: there are fewer labels than asked for.
+        InvalidTarget: not one label, several targets of which one holds classes, or a -1 in doubt.
+        InvalidParameter: there are fewer labels than asked for, or than classes; or no `unlabelled` value.
     """
-    columns = [graph_column(graphs.schema, name) for name in targets]
+    names = tuple(graph_column(graphs.schema, name).name for name in targets)
+    graphs = without_mark(graphs, names, unlabelled, needed=True)
+    columns = [graph_column(graphs.schema, name) for name in names]
     task = task or task_of(graphs, columns)
+    check_task(graphs, columns, task)
     known = np.zeros(len(graphs), bool)
     for column in columns:
-        known |= _known(graphs, column, unlabelled)
+        known |= _known(graphs, column)
     rows = np.flatnonzero(known)
     if not len(rows):
         listed = ", ".join(repr(column.name) for column in columns)
@@ -110,14 +114,15 @@ def make_parts(
         )
     held_out = (_count("validation", validation, len(rows)), _count("test", test, len(rows)))
     n_labelled = _labelled(labelled, len(rows), held_out)
+    classes = graphs.values("graph", columns[0].name) if task == "classification" else None
     if how == "scaffold":
         split = _by_scaffold(graphs, known, n_labelled, held_out, seed)
     else:
-        classes = graphs.values("graph", columns[0].name)[rows] if task == "classification" else None
-        split = _at_random(rows, classes, n_labelled, held_out, seed)
+        split = _at_random(rows, None if classes is None else classes[rows], n_labelled, held_out, seed)
         split = replace(split, unlabelled=np.concatenate([split.unlabelled, np.flatnonzero(~known)]))
+    if classes is not None and labelled is not None:
+        _check_each_class(classes, known, split, labelled)
     learned = hide(graphs[split.train], columns, np.arange(len(split.labelled), len(split.train)))
-    names = tuple(column.name for column in columns)
     return Parts(names, task, learned, len(split.labelled), graphs[split.validation], graphs[split.test])
 
 
@@ -130,11 +135,8 @@ def hide(graphs: GraphSet, columns: Sequence[Column], rows: IntArray) -> GraphSe
     return graphs
 
 
-def _known(graphs: GraphSet, column: Column, unlabelled: Category | None) -> NDArray[np.bool_]:
-    values = graphs.values("graph", column.name)
-    known = ~missing(values)
-    if unlabelled is not None:
-        known &= values != unlabelled
+def _known(graphs: GraphSet, column: Column) -> NDArray[np.bool_]:
+    known = ~missing(graphs.values("graph", column.name))
     return known if known.ndim == 1 else np.asarray(known.any(axis=1))
 
 
@@ -157,6 +159,17 @@ def _labelled(asked: int | None, n_known: int, held_out: tuple[int, int]) -> int
             f"{max(2, asked or 0):,} are needed to learn from"
         )
     return left if asked is None else asked
+
+
+def _check_each_class(classes: NDArray[Any], known: NDArray[np.bool_], split: Split, asked: int) -> None:
+    """Refuse so few labels that a class has none to learn from, though graphs are judged by it."""
+    every, learned = set(classes[known].tolist()), set(classes[split.labelled].tolist())
+    lost = set(classes[split.validation].tolist()) - learned
+    if asked < len(every) or lost:
+        raise InvalidParameter(
+            f"--labelled {asked} is too small for {len(every)} classes: {len(every - learned)} of them would "
+            f"have no label to learn from; use more labels, or leave the option out for all"
+        )
 
 
 def _at_random(

@@ -39,7 +39,7 @@ def write_predictions(predictions: Predictions, path: str | Path) -> Path:
         elif path.suffix in CSV:
             import pyarrow.csv as csv
 
-            table = _table(predictions)
+            table = _table(predictions, gaps=True)
             csv.write_csv(table.rename_columns([predictions.header(n) for n in table.column_names]), work)
         else:
             import pyarrow.parquet as parquet
@@ -65,13 +65,14 @@ def _json_lines(predictions: Predictions) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def _table(predictions: Predictions) -> Any:
+def _table(predictions: Predictions, *, gaps: bool = False) -> Any:
+    """As an Arrow table; with `gaps` a NaN is no value at all, which CSV writes as an empty cell."""
     import pyarrow as pa
 
     arrays, fields = [], []
     for name, values in predictions.columns.items():
         rows = values.tolist() if values.dtype.kind == "O" or values.ndim > 1 else values
-        array = pa.array(rows)
+        array = pa.array(rows, from_pandas=gaps)
         unit = predictions.units.get(name)
         arrays.append(array)
         fields.append(pa.field(name, array.type, metadata={"unit": unit} if unit else None))

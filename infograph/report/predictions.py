@@ -124,6 +124,10 @@ def _predict(
     """The columns of predictions by name, and the bare predictions."""
     if std and not hasattr(model, "_with_spread"):
         raise InvalidParameter(f"{_article(type(model).__name__)} is no ensemble and has no spread")
+    if std and len(getattr(model, "models_", ())) == 1:
+        raise InvalidParameter(
+            "--std: the model is one network and so has no spread; train one with --n-models 5, for instance"
+        )
     names = model.target_names_
     if not hasattr(model, "classes_"):
         predicted, spread = model.predict(graphs, return_std=True) if std else (model.predict(graphs), None)

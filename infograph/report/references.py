@@ -84,6 +84,24 @@ def errors_between(
     ]
 
 
+def gaps(rows: Sequence[ErrorRow], parts: Parts) -> list[str]:
+    """Why errors are missing: nothing was held out, or nothing that has a value of a target."""
+    reasons = []
+    for name, graphs in (("validation", parts.validation), ("test", parts.test)):
+        if not len(graphs):
+            reasons.append(
+                f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out; label "
+                f"more, or hold some out with --{name}."
+            )
+            continue
+        empty = dict.fromkeys(row.target for row in rows if math.isnan(getattr(row, name)))
+        reasons += [
+            f"There is no {name} error of {target}: not one of its {len(graphs):,} graphs has a value."
+            for target in empty
+        ]
+    return reasons
+
+
 def reference_rows(parts: Parts, which: References = "usual") -> Iterator[ErrorRow]:
     """The errors of the methods to beat, fitted to the same labels.
 

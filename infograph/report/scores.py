@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from infograph.contract import GraphPredictor
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import missing
-from infograph.data.units import match_name
+from infograph.data.schema import Column
+from infograph.data.units import match_name, split_header
+from infograph.report.marks import without_mark
 from infograph.report.references import errors_between
 from infograph.train.figures import WRONG, figure_text
 
@@ -51,15 +53,38 @@ def score_predictions(
     scores: list[Score] = []
     table = predicted.reshape(len(predicted), -1).T  # (T, G)
     for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
-        found = match_name((column.name for column in graphs.schema.graph), name)
-        column = None if found is None else graphs.schema.column("graph", found)
+        found = _own_column(graphs, name)
+        if found is None:
+            continue
+        graphs = without_mark(graphs, [found.name], model.unlabelled)
+        column = graphs.schema.column("graph", found.name)
         if column is None or (column.kind != "float" and not classes):
             continue
-        if column.unit and unit and column.unit != unit:
-            notes.append(f"{name} was not compared: it is in {column.unit} here, and predicted in {unit}.")
+        if unit and column.unit != unit and (column.unit or column.name != name):
+            notes.append(_other_unit(name, unit, column))
             continue
         error = errors_between(model, table[place], graphs, [column.name])[0]
         if not math.isnan(error):
             known = np.count_nonzero(~missing(graphs.values("graph", column.name)))
             scores.append(Score(name, WRONG if classes else unit, error, int(known)))
     return scores, notes
+
+
+def _own_column(graphs: GraphSet, target: str) -> Column | None:
+    """The graphs' column of a target: of its name, or of that but for the unit."""
+    names = [column.name for column in graphs.schema.graph]
+    found = match_name(names, target)
+    if found is None and split_header(target)[1]:
+        stem = split_header(target)[0]
+        alike = [name for name in names if split_header(name)[0] == stem]
+        found = alike[0] if len(alike) == 1 else None
+    return None if found is None else graphs.schema.column("graph", found)
+
+
+def _other_unit(target: str, unit: str, column: Column) -> str:
+    if column.unit:
+        return f"{target} was not compared: it is in {column.unit} here, and predicted in {unit}."
+    return (
+        f"{target} was not compared: the column {column.name!r} has no unit; if it is in {unit}, say "
+        f"--unit '{column.name}={unit}'."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,17 @@ from infograph.data.labels import missing, where
 from infograph.data.schema import Column
 from infograph.errors import InvalidTarget
 from infograph.report.labels import is_continuous
+from infograph.report.marks import as_number
+
+DOUBTFUL = -1  # it may be a class, or mean unlabelled
+
+
+class BadCell(InvalidTarget):
+    """A column of numbers has a text among them; `row` is the position of its graph."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
@@ -21,7 +33,11 @@ def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
         InvalidTarget: several, of which one holds classes; or texts that are neither numbers nor classes.
     """
     for column in columns:
-        _check_texts(graphs, column)
+        _check_numbers(graphs, column)
+        if column.kind == "text":
+            raise InvalidTarget(
+                f"the column {column.name!r} holds texts that hardly repeat: no numbers, no classes"
+            )
     classes = [
         column.name
         for column in columns
@@ -40,27 +56,40 @@ def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
     return "classification" if classes else "regression"
 
 
-def _check_texts(graphs: GraphSet, column: Column) -> None:
-    """Refuse numbers with a text among them, and texts that hardly ever repeat."""
+def check_task(graphs: GraphSet, columns: Sequence[Column], task: Task) -> None:
+    """Refuse columns that cannot be predicted as what they are said to hold.
+
+    Raises:
+        InvalidTarget: a text among numbers, several columns of classes, or a -1 that may be a class or not.
+    """
+    if task == "regression":
+        for column in columns:
+            _check_numbers(graphs, column)
+        return
+    if len(columns) > 1:
+        listed = ", ".join(column.name for column in columns)
+        raise InvalidTarget(f"--task classification predicts one column, not {listed}: train one model each")
+    for column in columns:
+        if column.kind == "float" and (graphs.values("graph", column.name) == DOUBTFUL).any():
+            raise InvalidTarget(
+                f"there is a -1 among the classes of {column.name!r}: if it means unlabelled, say "
+                f"--unlabelled -1; if it is a class, say --label {shlex.quote(column.name)} --target y"
+            )
+
+
+def _check_numbers(graphs: GraphSet, column: Column) -> None:
+    """Refuse numbers with a text among them."""
     if column.kind == "float":
         return
     values = graphs.values("graph", column.name)
     known = np.flatnonzero(~missing(values))
-    odd = [row for row in known if isinstance(values[row], str) and not _is_number(values[row])]
+    odd = [row for row in known if isinstance(values[row], str) and as_number(values[row]) is None]
     if 0 < len(odd) < len(known) / 2:
-        raise InvalidTarget(
+        first, several = str(values[odd[0]]), f" ({len(odd):,} such values)" if len(odd) > 1 else ""
+        same = len({str(values[row]) for row in odd}) == 1
+        raise BadCell(
             f"the column {column.name!r} holds numbers, but that of {where(graphs, int(odd[0]))} is "
-            f"{str(values[odd[0]])!r}: correct it, or leave the cell empty ({len(odd):,} such values)"
+            f"{first!r}: correct it, or leave the cell empty{several}"
+            + (f"; --unlabelled {first!r} says that it means unlabelled" if same else ""),
+            int(odd[0]),
         )
-    if column.kind == "text":
-        raise InvalidTarget(
-            f"the column {column.name!r} holds texts that hardly repeat: no numbers, no classes"
-        )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

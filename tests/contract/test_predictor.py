@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
@@ -13,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 import infograph
 from infograph import AtomCounts, FingerprintForest, MeanPredictor, as_graphset, load_dataset
 from infograph.contract import GraphPredictor, GraphTransformer
+from infograph.contract.predictor import r_squared
 from infograph.data.schema import Column, Schema
 from infograph.data.targets import Scaler
 from infograph.errors import (
@@ -22,6 +24,7 @@ from infograph.errors import (
     InvalidTarget,
     NotFitted,
     NothingLeft,
+    TargetWarning,
 )
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCC", "CCOC", "c1ccncc1", "CNC", "OCC(O)CO", "CC#N"] * 3
@@ -161,7 +164,46 @@ def test_scores_are_those_of_scikit_learn_on_the_labelled(name, graphs):
     classes[1] = "never seen"
     known = np.array([label is not None for label in classes])
     expected = accuracy_score(classes[known].astype(str), model.predict(graphs)[known])
-    assert model.score(graphs, classes) == pytest.approx(expected)
+    with pytest.warns(
+        TargetWarning, match="never saw the class 'never seen', .* it saw 'long', 'short'"
+    ) as all_:
+        assert model.score(graphs, classes) == pytest.approx(expected)
+    assert len(all_) == 1
+
+
+@every
+def test_scores_by_labels_of_another_type(name, graphs):
+    y = np.arange(30) % 2
+    model = MAKE[name]("classification").fit(graphs, y)
+    with pytest.raises(
+        InvalidTarget, match=r"labels are texts \('0', '1'\), those of the training are integ"
+    ):
+        model.score(graphs, y.astype(str))
+    assert model.score(graphs, y.astype(float)) == model.score(graphs, y)
+    with pytest.raises(InvalidTarget, match="the targets are 'b', the model's are 'a'"):
+        MAKE[name]("classification").fit(graphs, pd.Series(y, name="a")).score(graphs, pd.Series(y, name="b"))
+
+
+@every
+def test_scores_by_name_and_unit(name, graphs):
+    table = pd.DataFrame({"a": SIZE, "b": -(SIZE**2)})
+    model = MAKE[name]("regression").fit(graphs, table)
+    assert model.score(graphs, table[["b", "a"]]) == model.score(graphs, table)
+    assert model.score(graphs, table.to_numpy()) == model.score(graphs, table)
+    with pytest.raises(
+        InvalidTarget, match="the targets are 'a', 'c', the model's are 'a', 'b': give the same"
+    ):
+        model.score(graphs, table.rename(columns={"b": "c"}))
+    words = graphs.with_column("graph", Column("y", "float", unit="words"), SIZE)
+    with pytest.raises(InvalidTarget, match="'y' is in words here, the model learns it in letters"):
+        MAKE[name]("regression").fit(graphs).score(words)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_scores_of_huge_and_tiny_targets(factor):
+    rng = np.random.default_rng(0)
+    given, predicted = rng.normal(size=(2, 9))
+    assert r_squared(given * factor, predicted * factor) == pytest.approx(r2_score(given, predicted))
 
 
 def test_scores_of_constant_targets(graphs):

@@ -17,6 +17,7 @@ from rdkit.Chem import AllChem
 
 from infograph.data.convert import as_graphset
 from infograph.data.files import read_graphs
+from infograph.data.formats.reading import typed
 from infograph.data.graphset import GraphSet
 from infograph.data.storage import save_graphs
 from infograph.errors import (
@@ -568,3 +569,17 @@ def test_categories_are_no_weights(tmp_path: Path) -> None:
 def test_an_empty_path_is_not_the_current_folder(source):
     with pytest.raises(FileMissing, match="an empty path"):
         read_graphs(source)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["4,5", "", "6"], [4.5, None, 6.0]),
+        (["1,234", "2,5"], [1.234, 2.5]),
+        (["1,234", "2,345"], ["1,234", "2,345"]),  # thousands, or three decimals: nobody knows
+        (["4,5", "4.5"], ["4,5", "4.5"]),
+        (["1,2,3"], ["1,2,3"]),
+    ],
+)
+def test_decimal_commas(cells, expected):
+    assert typed(cells)[0] == expected

@@ -221,6 +221,51 @@ def test_large_energies_keep_their_digits():
     assert scaler.standardise(energies).std() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("power", [-299, -200, -160, 0, 160, 200, 299])
+def test_scaling_does_not_depend_on_the_unit(graphs, power):
+    y = np.array([1.0, 2.0, -3.0, 5.0])
+    targets = numeric_targets(y * 10.0**power, graphs)  # which is not called constant
+    scaler = Scaler.of(targets.values)
+    assert scaler.scale[0] / 10.0**power == pytest.approx(y.std(), rel=1e-12)
+    np.testing.assert_allclose(scaler.standardise(targets.values)[:, 0], (y - y.mean()) / y.std(), rtol=1e-9)
+    np.testing.assert_allclose(scaler.restore(scaler.standardise(targets.values)), targets.values, rtol=1e-9)
+    with pytest.warns(TargetWarning, match="the same value"):
+        steady = numeric_targets(np.full(4, 0.1) * 10.0**power, graphs)
+    assert Scaler.of(steady.values).scale == (1.0,)
+
+
+@pytest.mark.parametrize("value", [-2e305, 3e-310])
+def test_numbers_that_leave_no_room_to_calculate(graphs, value):
+    with pytest.raises(InvalidTarget, match=r"of graph 3 \(id 'm4'\) is .*, the largest .* use another unit"):
+        numeric_targets([0.0, None, value / 2, value], graphs)
+
+
+# ---- the targets of a model
+
+
+def test_targets_of_a_model_are_found_by_name(graphs):
+    targets = numeric_targets(["alpha", "U0"], graphs, fitting=False)
+    found = targets.like(("U0", "alpha"), ("hartree", "bohr^3"))
+    assert (found.names, found.units) == (("U0", "alpha"), ("hartree", "bohr^3"))
+    assert np.array_equal(found.values, targets.values[:, ::-1], equal_nan=True)
+    with pytest.raises(InvalidTarget, match="targets are 'alpha', 'U0', the model's are 'U0', 'gap'"):
+        targets.like(("U0", "gap"), ("", ""))
+    for names in (("y_0", "y_1"), ("0", "1")):  # nobody chose these
+        assert np.array_equal(targets.like(names, ("", "")).values, targets.values, equal_nan=True)
+    with pytest.raises(InvalidTarget, match="'U0' is in hartree here, the model learns it in eV"):
+        targets.like(("U0", "alpha"), ("eV", ""))
+
+
+def test_checksums_are_of_the_values_as_given(graphs):
+    y = np.array([1.0, 2.0, np.nan, 5.0])
+    first = numeric_targets(y, graphs).checksum
+    assert first == numeric_targets([1, 2, None, 5], graphs).checksum
+    assert first != numeric_targets(3 * y, graphs).checksum
+    classes = class_targets(["a", "b", "a", "b"], graphs).checksum
+    assert classes != class_targets(["b", "a", "b", "a"], graphs).checksum
+    assert classes != class_targets(["a", "c", "a", "c"], graphs).checksum
+
+
 # ---- classes
 
 
@@ -273,9 +318,25 @@ def test_one_more_value_that_means_unlabelled(graphs, y, unlabelled, codes):
     assert class_targets(y, graphs, unlabelled).codes.tolist() == codes
 
 
+def test_nan_among_texts_of_numpy_is_missing(graphs):
+    y = np.array(["a", "b", np.nan, "b"])
+    assert y[2] == "nan"  # numpy's doing
+    with pytest.warns(TargetWarning, match="a single labelled graph"):
+        targets = class_targets(y, graphs)
+    assert (targets.classes, targets.codes.tolist()) == (("a", "b"), [0, 1, -1, 1])
+    assert class_targets(["a", "nan", "nan", "a"], graphs).classes == ("a", "nan")
+
+
+def test_one_label_means_unlabelled(graphs):
+    with pytest.raises(InvalidParameter, match=r"unlabelled=\[1\]: expected one label, such as -1"):
+        class_targets([1, 2, 1, 2], graphs, unlabelled=[1])
+
+
 @pytest.mark.parametrize("y", [[1, -1, 0, 1], [1.0, -1.0, NAN, 1.0], np.array([-1, 1, -1, 1])])
 def test_minus_one_is_in_doubt(graphs, y):
     with pytest.raises(InvalidTarget, match=r"a -1 among the classes -1, .*: pass unlabelled=-1 if it means"):
+        class_targets(y, graphs)
+    with pytest.raises(InvalidTarget, match="if y is the graphs' own column, pass its name, y='y'$"):
         class_targets(y, graphs)
 
 
@@ -332,8 +393,10 @@ def test_codes_of_a_fitted_model(graphs):
     assert targets.coded_for(["a", "b", "c"]).tolist() == [1, 2, -1, 1]
     with pytest.raises(InvalidTarget, match="the class 'c' is not among those of the training: 'a', 'b'"):
         targets.coded_for(["a", "b"])
-    with pytest.raises(InvalidTarget, match="the class 1 is not among"):
+    said = r"the labels are integers \(1\), those of the training are booleans \(False, True\)"
+    with pytest.raises(InvalidTarget, match=said):
         class_targets([1, 1, 1, 1], graphs, fitting=False).coded_for([False, True])
+    assert targets.unseen(["a", "b"]) == ["c"]
 
 
 labels = st.lists(st.one_of(st.none(), st.sampled_from(["x", "y", "z"])), min_size=4, max_size=4)

@@ -11,6 +11,7 @@ import torch
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from torch import nn
+from torch_geometric.data import Data
 
 import infograph
 from infograph import InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset, load_dataset
@@ -91,7 +92,10 @@ def test_molecules_of_very_different_sizes(tmp_path):
 
 def test_large_graphs_with_positions():
     graphs = toy_molecules([300, 2, 300])
-    model = InfoGraphRegressor(**QUICK).fit(graphs, [1.0, 2.0, 3.0])
+    columns = (replace(c, used=c.role != "position") for c in graphs.schema.node)  # as files have it
+    graphs = replace(graphs, schema=graphs.schema.replace("node", columns))
+    with pytest.warns(UserWarning, match="does not see the coordinates"):
+        model = InfoGraphRegressor(**QUICK).fit(graphs, [1.0, 2.0, 3.0])
     assert model._built["encoder"] == "gin"  # all pairs of 300 nodes are too many unless they are asked for
     asked = InfoGraphRegressor("supervised", **{**QUICK, "epochs": 1}, encoder="enn-s2s")
     asked.set_params(steps_per_epoch=1).fit(graphs, [1.0, 2.0, 3.0])
@@ -132,6 +136,17 @@ def test_a_module_of_ones_own(mutag, tmp_path):
     assert model.transform(mutag[:2]).shape == (2, 11)
     with pytest.raises(InvalidParameter, match="pass it again"):
         infograph.load(folder)
+
+
+class WithoutBatch(nn.Module):
+    def forward(self, x, edge_index):
+        return [x]
+
+
+def test_a_module_of_another_signature(mutag):
+    said = r"WithoutBatch has forward\(x, edge_index\): expected forward\(x, edge_index, batch\)"
+    with pytest.raises(InvalidParameter, match=said):
+        InfoGraphClassifier(**QUICK, encoder=WithoutBatch()).fit(mutag[:30])
 
 
 # ---- the same call everywhere
@@ -230,7 +245,7 @@ def test_init_from_another_task(mutag):
 
 
 def test_init_from_what_is_no_start(mutag, tmp_path):
-    with pytest.raises(NotFitted, match="init_from is a InfoGraph that is not fitted"):
+    with pytest.raises(NotFitted, match="init_from is an InfoGraph that is not fitted"):
         InfoGraphClassifier(**QUICK, init_from=InfoGraph()).fit(mutag[:30])
     with pytest.raises(InvalidParameter, match="init_from=3: expected a fitted InfoGraph"):
         InfoGraphClassifier(**QUICK, init_from=3).fit(mutag[:30])
@@ -282,3 +297,35 @@ def test_qm9_in_its_unit():
     errors = [record["validation"] for record in model.history_]
     assert min(errors) == pytest.approx(np.abs(model.predict(graphs[1::3]) - y[1::3]).mean(), rel=1e-5)
     assert min(errors) < np.abs(y - np.nanmean(hidden)).mean()  # better than the mean of the labelled
+
+
+def with_places(n_graphs: int, size: int) -> list[nx.Graph]:
+    rng = np.random.default_rng(0)
+    made = [nx.path_graph(size) for _ in range(n_graphs)]
+    for graph in made:
+        nx.set_node_attributes(graph, {node: rng.normal(size=2).tolist() for node in graph}, "pos")
+    return made
+
+
+def test_coordinates_of_networkx_graphs_are_seen_as_distances():
+    graphs = with_places(8, 5)
+    model = InfoGraphRegressor(**QUICK, node_columns=["pos"]).fit(graphs, np.arange(8.0))
+    assert model._built["encoder"] == "enn-s2s"
+    moved = [graph.copy() for graph in graphs]
+    for graph in moved:
+        for node in graph:
+            graph.nodes[node]["pos"] = [graph.nodes[node]["pos"][1] + 3, graph.nodes[node]["pos"][0] - 1]
+    assert np.allclose(model.predict(moved), model.predict(graphs), atol=1e-5)
+    with pytest.raises(InvalidParameter, match="'pos' holds coordinates"):
+        InfoGraph(dim=8, layers=2, epochs=0, node_columns=["pos"]).fit(graphs)
+
+
+def test_auto_says_when_it_does_not_look_at_coordinates():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = [Data(edge_index=edges, pos=torch.randn(n, 3), num_nodes=n) for n in (2, 3, 4, 210)]
+    model = InfoGraphRegressor(**{**QUICK, "epochs": 1})
+    with pytest.warns(
+        UserWarning, match="does not see the coordinates of these graphs, because a graph has 210"
+    ):
+        model.fit(graphs, np.arange(4.0))
+    assert model._built["encoder"] == "gin"

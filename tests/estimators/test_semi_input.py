@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from infograph import InfoGraphClassifier, InfoGraphRegressor, load_dataset
 from infograph.data.classes import ClassTargets
+from infograph.data.schema import Column
 from infograph.errors import (
     InvalidParameter,
     InvalidTarget,
@@ -34,7 +37,7 @@ def graphs():
     [
         (NONE, "not one of 24 graphs has a label: all values of y are NaN or None"),
         (ONE, "the target 'y' has only one labelled graph: at least two are needed"),
-        (INFINITE, r"the target 'y' of graph 3 is inf: correct it, or make it NaN"),
+        (INFINITE, r"the target 'y' of graph 3 is inf: correct it, or make it NaN.*\(1 such value\)"),
         (HALF[:-1], "y has 23 labels for 24 graphs: give one value per graph"),
         (["soluble"] * N, "the target 'y' of graph 0 is 'soluble', no number; .* classes need a classifier"),
         ("logS", "no graph column 'logS' to predict"),
@@ -122,6 +125,56 @@ def test_validation_of_classes_that_cannot_work(graphs):
             InfoGraphClassifier(**QUICK).fit(graphs, y, validation=(graphs, judged))
 
 
+def test_targets_of_validation_are_found_by_name_and_in_one_unit(graphs):
+    made = graphs.with_column("graph", Column("a", "float", unit="eV"), HALF)
+    made = made.with_column("graph", Column("b", "float"), 100 * graphs.sizes.astype(float))
+    straight = InfoGraphRegressor(**QUICK).fit(made, ["a", "b"], validation=(made, ["a", "b"]))
+    swapped = InfoGraphRegressor(**QUICK).fit(made, ["a", "b"], validation=(made, ["b", "a"]))
+    assert [r["validation"] for r in swapped.history_] == [r["validation"] for r in straight.history_]
+    assert swapped.score(made, ["b", "a"]) == straight.score(made, ["a", "b"])
+    with pytest.raises(InvalidTarget, match="the targets are 'b', the model's are 'a'"):
+        InfoGraphRegressor(**QUICK).fit(made, "a", validation=(made, "b"))
+    other = graphs.with_column("graph", Column("a", "float", unit="hartree"), HALF / 27.2)
+    with pytest.raises(InvalidTarget, match="'a' is in hartree here, the model learns it in eV"):
+        InfoGraphRegressor(**QUICK).fit(made, "a", validation=(other, "a"))
+    with pytest.raises(
+        InvalidTarget, match=r"the labels are texts \('0', '1'\), those .* are integers \(0, 1\)"
+    ):
+        InfoGraphClassifier(**QUICK).fit(graphs, [0, 1] * 12, validation=(graphs, ["0", "1"] * 12))
+
+
+@pytest.mark.parametrize("share", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)])
+def test_a_share_is_any_real_number(graphs, share):
+    plain = InfoGraphRegressor(**QUICK).fit(graphs, HALF, validation=0.25)
+    again = InfoGraphRegressor(**QUICK).fit(graphs, HALF, validation=share)
+    assert np.array_equal(again.predict(graphs), plain.predict(graphs))
+
+
+def test_resuming_with_other_labels(graphs, tmp_path):
+    def fit(y, judged, **more):
+        return InfoGraphRegressor(**QUICK).fit(
+            graphs, y, validation=(graphs, judged), checkpoint=tmp_path, **more
+        )
+
+    fit(HALF, HALF)
+    with pytest.raises(InvalidParameter, match="checksum of the labels"):
+        fit(2 * HALF, HALF, resume=True)  # the same once they are standardised
+    with pytest.raises(InvalidParameter, match="checksum of the validation labels"):
+        fit(HALF, HALF + 1, resume=True)
+    fit(HALF, HALF, resume=True)
+
+
+@pytest.mark.parametrize("factor", [2.0**-600, 2.0**600])
+def test_huge_and_tiny_targets_are_predicted_in_their_unit(graphs, factor):
+    expected = InfoGraphRegressor(**QUICK).fit(graphs, HALF, validation=0.25)
+    model = InfoGraphRegressor(**QUICK).fit(graphs, HALF * factor, validation=0.25)
+    assert np.array_equal(model.predict(graphs), expected.predict(graphs) * factor)
+    assert model.score(graphs, HALF * factor) == pytest.approx(expected.score(graphs, HALF))
+    with pytest.warns(TargetWarning, match="the same value"):
+        steady = InfoGraphRegressor(**QUICK).fit(graphs, np.full(N, 0.1 * factor))
+    np.testing.assert_allclose(steady.predict(graphs), 0.1 * factor, rtol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -136,6 +189,7 @@ def test_validation_of_classes_that_cannot_work(graphs):
         ({"steps_per_epoch": 0}, "steps_per_epoch=0"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number, at least 2"),
         ({"encoder": "enn-s2s", "dim": 13}, "dim=13: expected an even number"),
+        ({"unlabelled": [1]}, r"unlabelled=\[1\]: expected one label, such as -1 or '\?'"),
         ({"encoder": "gat"}, "encoder='gat': expected 'auto', 'gin', 'enn-s2s' or a torch module"),
     ],
 )

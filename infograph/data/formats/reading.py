@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,14 +65,26 @@ def read_text(path: Path) -> str:
 
 
 def typed(values: Sequence[str]) -> tuple[list[float | None] | list[str | None], bool]:
-    """Cells as floats if all of them are numbers, else as texts; and whether all are whole numbers."""
+    """Cells as floats if all of them are numbers, else as texts; and whether all are whole numbers.
+
+    A comma counts as a decimal point where all cells are such numbers and not all look like thousands.
+    """
     if all(value.strip().casefold() in MISSING for value in values):
         return [value or None for value in values], False
+    if _decimal_commas(values):
+        values = [value.replace(",", ".") for value in values]
     try:
         numbers = [None if value.strip().casefold() in MISSING else float(value) for value in values]
     except ValueError:
         return [value or None for value in values], False
     return numbers, all(number is None or number.is_integer() for number in numbers)
+
+
+def _decimal_commas(values: Sequence[str]) -> bool:
+    given = [value.strip() for value in values if value.strip().casefold() not in MISSING]
+    numbers = all(re.fullmatch(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?", value) for value in given)
+    thousands = all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})?", value) for value in given)
+    return numbers and not thousands and any("," in value for value in given)
 
 
 def with_columns(
