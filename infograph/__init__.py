@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from infograph.estimators.classifier import InfoGraphClassifier as InfoGraphClassifier
     from infograph.estimators.infograph import InfoGraph as InfoGraph
     from infograph.estimators.regressor import InfoGraphRegressor as InfoGraphRegressor
+    from infograph.estimators.search import search_settings as search_settings
     from infograph.estimators.untrained import UntrainedGIN as UntrainedGIN
     from infograph.evaluate import cross_validate as cross_validate
     from infograph.evaluate import paired_test as paired_test
@@ -88,6 +89,7 @@ _HOME = {
     "resolve_duplicates": "infograph.data.chem.duplicates",
     "save_graphs": "infograph.data.storage",
     "scaffold_split": "infograph.data.chem.scaffolds",
+    "search_settings": "infograph.estimators.search",
     "semi_supervised_split": "infograph.data.splits",
     "to_networkx": "infograph.data.export",
     "to_pyg": "infograph.data.export",

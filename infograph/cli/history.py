@@ -9,7 +9,7 @@ import typer
 
 from infograph.cli.options import AsJson
 from infograph.cli.output import out as stdout
-from infograph.cli.output import print_json, print_table, say, show
+from infograph.cli.output import print_json, print_table, say_left_out, show
 
 
 def history(
@@ -49,9 +49,6 @@ def history(
         head, rows = history_table(records, unit, width=stdout().width)
         print_table(head, rows, texts=())
         left_out = [name for name in history_table(records, unit)[0] if name not in head]
-        if left_out:
-            say(
-                f"Too narrow for: {', '.join(map(repr, left_out))}; a wider terminal or --out FILE.csv has all columns."
-            )
+        say_left_out(left_out, "FILE.csv")
         return
     show(f"{out}: {len(records):,} epochs")

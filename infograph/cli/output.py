@@ -133,12 +133,16 @@ def print_predictions(predictions: Predictions) -> None:
     shown = {name: cells for name, cells in columns.items() if name not in left_out}
     texts = [place for place, name in enumerate(shown) if name == PROBLEM]
     print_table(list(shown), zip(*shown.values(), strict=True), texts=texts)
-    if left_out:
-        say(
-            f"Too narrow for: {', '.join(map(repr, left_out))}; a wider terminal or --out FILE has all columns."
-        )
+    say_left_out(left_out, "FILE")
     if len(predictions) > SHOWN:
         say(f"... and {len(predictions) - SHOWN:,} more; --out FILE writes all of them.")
+
+
+def say_left_out(names: Sequence[str], file: str) -> None:
+    """Name the columns that a narrow terminal has no place for, and where they are."""
+    if names:
+        listed = ", ".join(map(repr, names))
+        say(f"Too narrow for: {listed}; a wider terminal or --out {file} has all columns.")
 
 
 def _too_wide(columns: dict[str, list[str]], width: int) -> list[str]:

@@ -53,7 +53,7 @@ class Search(Generic[Model]):
         return min(self.trials, key=lambda trial: (math.isnan(trial.error), trial.error))
 
 
-def search(
+def search_settings(
     estimator: Model,
     grid: Mapping[str, Sequence[Any]],
     graphs: Any,
@@ -65,7 +65,8 @@ def search(
 ) -> Search[Model]:
     """Train an estimator with every combination of settings; keep the one with the least validation error.
 
-        search(InfoGraphRegressor(), {"lam": [1e-3, 1e-4, 1e-5], "weight_decay": [0, 1e-4]}, graphs, y).best
+        grid = {"lam": [1e-3, 1e-4, 1e-5], "weight_decay": [0, 1e-4]}
+        model = search_settings(InfoGraphRegressor(), grid, graphs, y).best
 
     All combinations learn from and are judged by the same graphs. The error of the best one is too good an
     estimate, because it was chosen by it: keep test graphs that no search sees.

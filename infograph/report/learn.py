@@ -11,7 +11,7 @@ from typing import Any
 from infograph.data.graphset import GraphSet
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter
-from infograph.estimators.search import Announce, Trial, search
+from infograph.estimators.search import Announce, Trial, search_settings
 from infograph.estimators.semi import SemiSupervised
 from infograph.report.parts import Parts
 from infograph.report.references import ErrorRow, References, error_rows, reference_rows
@@ -94,7 +94,7 @@ def learn(
             raise InvalidParameter(f"a search over {', '.join(grid)} needs validation graphs: hold some out")
         if checkpoint is not None:
             raise InvalidParameter("a search over settings keeps no checkpoint: give each setting one value")
-        found = search(
+        found = search_settings(
             estimator, grid, parts.train, parts.y, validation=chosen_by, watchers=watchers, announce=announce
         )
         model, trials = found.best, found.trials

@@ -1,4 +1,4 @@
-"""What the command line says of labels: marks of missing ones, mistakes in its own words, narrow terminals."""
+"""What the command line says of labels: missing ones, mistakes in its own words, narrow terminals."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_mistakes_in_the_words_of_the_command_line(
     assert "InfoGraphClassifier" not in done.err
 
 
-def test_labels_and_cells(run: Run, energies: tuple[Path, Path], mutag_model: Path, tmp_path: Path) -> None:
+def test_labels_and_cells(run: Run, energies: tuple[Path, Path], tmp_path: Path) -> None:
     ten = write(tmp_path / "ten.csv", "v", ["abcdefghij"[i % 10] for i in range(48)])
     words = ("--target", "v", "--out", tmp_path / "m")
     check(run("train", ten, *words, "--labelled", "5"), "--labelled 5 is too small for 10 classes")

@@ -336,7 +336,7 @@ def test_one_label_means_unlabelled(graphs):
 def test_minus_one_is_in_doubt(graphs, y):
     with pytest.raises(InvalidTarget, match=r"a -1 among the classes -1, .*: pass unlabelled=-1 if it means"):
         class_targets(y, graphs)
-    with pytest.raises(InvalidTarget, match="if y is the graphs' own column, pass its name, y='y'$"):
+    with pytest.raises(InvalidTarget, match=r"if y is the graphs' own column, pass its name, y='y'$"):
         class_targets(y, graphs)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from infograph import InfoGraphRegressor, as_graphset
 from infograph.errors import InvalidParameter, TrainingDiverged
-from infograph.estimators.search import least_error, search
+from infograph.estimators.search import least_error, search_settings
 
 SMILES = ["C" * n + tail for n in range(1, 9) for tail in ("O", "N", "Cl", "C#N")]
 GRAPHS = as_graphset(SMILES)
@@ -20,7 +20,7 @@ GRID = {"lam": [1e-3, 1.0], "lr": [1e-2, 1e-3]}
 
 
 def test_every_combination_is_trained_and_the_best_is_kept():
-    found = search(BASE, GRID, GRAPHS, Y, validation=0.25)
+    found = search_settings(BASE, GRID, GRAPHS, Y, validation=0.25)
     errors = []
     for lam, lr in itertools.product(*GRID.values()):
         model = InfoGraphRegressor(epochs=2, dim=8, layers=2, steps_per_epoch=3, lam=lam, lr=lr)
@@ -34,7 +34,9 @@ def test_every_combination_is_trained_and_the_best_is_kept():
 
 def test_each_combination_is_announced():
     heard = []
-    search(BASE, {"lam": [1.0, 2.0]}, GRAPHS, Y, validation=(GRAPHS, Y), announce=lambda *a: heard.append(a))
+    search_settings(
+        BASE, {"lam": [1.0, 2.0]}, GRAPHS, Y, validation=(GRAPHS, Y), announce=lambda *a: heard.append(a)
+    )
     assert heard == [(1, 2, {"lam": 1.0}), (2, 2, {"lam": 2.0})]
 
 
@@ -47,10 +49,10 @@ def test_a_combination_that_diverges_is_no_choice(monkeypatch):
         return fit(self, *args, **more)
 
     monkeypatch.setattr(InfoGraphRegressor, "fit", sometimes)
-    found = search(BASE, {"lam": [1.0, 1e-3]}, GRAPHS, Y)
+    found = search_settings(BASE, {"lam": [1.0, 1e-3]}, GRAPHS, Y)
     assert math.isnan(found.trials[0].error) and found.best.lam == 1e-3
     with pytest.raises(TrainingDiverged, match="all 2 combinations of lam diverged: lower lr"):
-        search(BASE, {"lam": [1.0, 2.0]}, GRAPHS, Y)
+        search_settings(BASE, {"lam": [1.0, 2.0]}, GRAPHS, Y)
 
 
 def test_error_of_an_ensemble_is_the_mean_of_its_networks():
@@ -70,4 +72,4 @@ def test_error_of_an_ensemble_is_the_mean_of_its_networks():
 )
 def test_mistakes(grid, validation, message):
     with pytest.raises(InvalidParameter, match=message):
-        search(BASE, grid, GRAPHS, Y, validation=validation)
+        search_settings(BASE, grid, GRAPHS, Y, validation=validation)
