@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +10,7 @@ import typer
 
 from infograph.cli.model_options import ModelOptions, Numbers, numbers
 from infograph.cli.options import ColumnOptions, names
+from infograph.cli.quantities import parse_value
 
 if TYPE_CHECKING:
     from infograph.contract import Task
@@ -135,7 +135,7 @@ class LabelOptions:
     @property
     def mark(self) -> str | int | float | None:
         """The value that means unlabelled: a number where it is spelled like one."""
-        return None if self.unlabelled is None else _value(self.unlabelled)
+        return None if self.unlabelled is None else parse_value(self.unlabelled)
 
     def check_alone(self) -> None:
         """Refuse options that say nothing without --target, and a --target that says nothing."""
@@ -196,14 +196,3 @@ class LabelOptions:
             raise typer.BadParameter("it is for training without --target", param_hint=option)
         grid = {name: value for name, value in settings.items() if isinstance(value, tuple)}
         return kind(**{name: value for name, value in settings.items() if name not in grid}), grid
-
-
-def _value(text: str) -> str | int | float:
-    """ "-999" and "-999.0" -> -999, "-99.5" -> -99.5, and "?" is itself, as is "nan"."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if not math.isfinite(number):
-        return text
-    return int(number) if number.is_integer() else number

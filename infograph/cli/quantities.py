@@ -1,7 +1,8 @@
-"""Times and sizes as people write them."""
+"""Times, sizes and values as people write them."""
 
 from __future__ import annotations
 
+import math
 import re
 
 import typer
@@ -18,6 +19,17 @@ def parse_duration(text: str) -> float:
 def parse_size(text: str) -> float:
     """ "500M" or "8G" in megabytes; a number alone counts megabytes."""
     return _parse(text, MEGABYTES, "M", "a size such as 500M or 8G")
+
+
+def parse_value(text: str) -> str | int | float:
+    """ "-999" and "-999.0" -> -999, "-99.5" -> -99.5, and "?" is itself, as is "nan"."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def _parse(text: str, units: dict[str, int], usual: str, expected: str) -> float:

@@ -17,7 +17,7 @@ from infograph.data.splits import Split, semi_supervised_split
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.report.marks import Mark, without_mark
-from infograph.report.task import check_task, task_of
+from infograph.report.task import check_each_class, check_task, task_of
 
 How = Literal["random", "scaffold"]
 TENTH = 0.1
@@ -121,7 +121,7 @@ def make_parts(
         split = _at_random(rows, None if classes is None else classes[rows], n_labelled, held_out, seed)
         split = replace(split, unlabelled=np.concatenate([split.unlabelled, np.flatnonzero(~known)]))
     if classes is not None and labelled is not None:
-        _check_each_class(classes, known, split, labelled)
+        check_each_class(classes[known], classes[split.labelled], classes[split.validation], labelled)
     learned = hide(graphs[split.train], columns, np.arange(len(split.labelled), len(split.train)))
     return Parts(names, task, learned, len(split.labelled), graphs[split.validation], graphs[split.test])
 
@@ -159,17 +159,6 @@ def _labelled(asked: int | None, n_known: int, held_out: tuple[int, int]) -> int
             f"{max(2, asked or 0):,} are needed to learn from"
         )
     return left if asked is None else asked
-
-
-def _check_each_class(classes: NDArray[Any], known: NDArray[np.bool_], split: Split, asked: int) -> None:
-    """Refuse so few labels that a class has none to learn from, though graphs are judged by it."""
-    every, learned = set(classes[known].tolist()), set(classes[split.labelled].tolist())
-    lost = set(classes[split.validation].tolist()) - learned
-    if asked < len(every) or lost:
-        raise InvalidParameter(
-            f"--labelled {asked} is too small for {len(every)} classes: {len(every - learned)} of them would "
-            f"have no label to learn from; use more labels, or leave the option out for all"
-        )
 
 
 def _at_random(

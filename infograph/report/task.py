@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infograph.contract import Task
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import missing, where
 from infograph.data.schema import Column
-from infograph.errors import InvalidTarget
+from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.report.labels import is_continuous
 from infograph.report.marks import as_number
 
@@ -75,6 +77,25 @@ def check_task(graphs: GraphSet, columns: Sequence[Column], task: Task) -> None:
                 f"there is a -1 among the classes of {column.name!r}: if it means unlabelled, say "
                 f"--unlabelled -1; if it is a class, say --label {shlex.quote(column.name)} --target y"
             )
+
+
+def check_each_class(every: NDArray[Any], learned: NDArray[Any], judged: NDArray[Any], asked: int) -> None:
+    """Refuse so few labels that a class has none to learn from.
+
+    Args:
+        every: the classes of all labelled graphs.
+        learned, judged: those to learn from, and to validate by.
+        asked: how many labels were asked for.
+
+    Raises:
+        InvalidParameter: there are more classes than labels, or one is only among those to validate by.
+    """
+    known, left = set(every.tolist()), set(learned.tolist())
+    if asked < len(known) or set(judged.tolist()) - left:
+        raise InvalidParameter(
+            f"--labelled {asked} is too small for {len(known)} classes: {len(known - left)} of them would "
+            f"have no label to learn from; use more labels, or leave the option out for all"
+        )
 
 
 def _check_numbers(graphs: GraphSet, column: Column) -> None:
