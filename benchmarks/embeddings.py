@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.memory import peak_mb
 from infograph import (
     DeepGraphKernel,
     DegreeHistogram,
@@ -30,6 +29,7 @@ from infograph import (
     Sub2Vec,
     load_dataset,
 )
+from infograph.reproduce.measured import peak_mb
 
 SETS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
 METHODS: dict[str, Callable[[], Any]] = {

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.memory import peak_mb
 from infograph import Graphlets, GraphSet, RandomWalk, ShortestPath, WeisfeilerLehman, load_dataset
+from infograph.reproduce.measured import peak_mb
 
 SETS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
 OURS: dict[str, Callable[[], Any]] = {

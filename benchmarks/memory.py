@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import resource
 import subprocess
 import sys
 import time
@@ -21,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
+from infograph.reproduce.measured import peak_mb
 
 
 def reddit() -> None:
@@ -43,14 +42,6 @@ CASES: dict[str, Callable[[], None]] = {
     "REDDIT-MULTI-5K, one epoch": reddit,
     "a graph of 200,000 nodes": huge_graph,
 }
-
-
-def peak_mb() -> float:
-    """The peak of this process; `ru_maxrss` would also count the process it was started from."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(name: str) -> dict[str, float | str]:

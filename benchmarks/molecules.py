@@ -29,7 +29,6 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.enn_reference import EnnReference, inputs
-from benchmarks.memory import peak_mb
 from benchmarks.peak import matrix_product_peak
 from infograph import GraphSet, load_dataset
 from infograph.data.align import align
@@ -43,6 +42,7 @@ from infograph.methods.objective import Step
 from infograph.methods.objectives import ObjectiveSettings, make_objective
 from infograph.methods.tasks import Regression
 from infograph.nn.link_batch import LinkBatcher
+from infograph.reproduce.measured import peak_mb
 
 BATCH, DIM = 20, 128
 

@@ -13,6 +13,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from infograph.methods.objectives import TITLES
+from infograph.reproduce.table2 import OBJECTIVES
+
 ROOT = Path(__file__).parent.parent
 STUDY = ROOT / "results" / "study-MUTAG.json"
 TRAINING = ROOT / "benchmarks" / "results" / "training.json"
@@ -76,14 +79,10 @@ def molecules_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-METHODS = {
+REFERENCES = {
     "mean": "mean of the labels",
     "atom-counts": "least squares on atom counts",
     "fingerprints": "fingerprints, random forest",
-    "supervised": "supervised",
-    "mean-teacher": "Mean Teacher",
-    "infograph": "InfoGraph",
-    "infograph*": "InfoGraph*",
 }
 
 
@@ -93,7 +92,8 @@ def table2(results: list[dict[str, Any]]) -> str:
     targets = sorted({target for _, target in found})
     heads = [f"{t}, {found['supervised', t]['unit']}" for t in targets]
     lines = ["| method | " + " | ".join(heads) + " |", "|---" * (len(targets) + 1) + "|"]
-    for objective, name in METHODS.items():
+    rows = REFERENCES | {objective: TITLES[objective] for objective in OBJECTIVES}
+    for objective, name in rows.items():
         cells = []
         for target in targets:
             error = found[objective, target]["scores"]["test_mae"]

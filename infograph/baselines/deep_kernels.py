@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.baselines.embedding import check_choice
+from infograph.baselines.bounded import Estimate, check_choice, check_whole
 from infograph.baselines.feature_kernel import FeatureKernel
-from infograph.baselines.kernel import Estimate, Floats, check_whole
+from infograph.baselines.kernel import Floats
 from infograph.baselines.products import squared_norms
 from infograph.baselines.reading import label_schema
 from infograph.baselines.skipgram import word_vectors

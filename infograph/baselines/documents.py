@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from infograph.baselines.bounded import check_whole
 from infograph.baselines.embedding import GraphEmbedding, Vectors
-from infograph.baselines.kernel import Matrix, check_whole
+from infograph.baselines.kernel import Matrix
 from infograph.baselines.reading import read_like
 from infograph.baselines.skipgram import document_vectors, infer_documents
 from infograph.baselines.tokens import Tokens, join, number_tokens

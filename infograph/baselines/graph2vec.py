@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from infograph.baselines.bounded import Estimate, check_choice, check_whole
 from infograph.baselines.documents import DocumentEmbedding
-from infograph.baselines.embedding import check_choice
-from infograph.baselines.kernel import Estimate, Matrix, check_whole
+from infograph.baselines.kernel import Matrix
 from infograph.baselines.reading import label_schema
 from infograph.baselines.subtrees import NODE_FEATURES, NodeFeatures, count_subtrees
 from infograph.baselines.tokens import Tokens

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.baselines.adjacency import Adjacency, simple_graphs
+from infograph.baselines.bounded import Estimate, check_bool, check_whole
 from infograph.baselines.compiled import mix_keys
 from infograph.baselines.feature_kernel import FeatureKernel
 from infograph.baselines.graphlet_formulas import FOUR, N_CONNECTED, THREE, four_nodes, three_nodes
 from infograph.baselines.graphlet_types import five_node_types
-from infograph.baselines.kernel import BASE_MB, Estimate, Floats, check_bool, check_whole
+from infograph.baselines.kernel import BASE_MB, Floats
 from infograph.baselines.products import squared_norms
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet

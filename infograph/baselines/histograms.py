@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.baselines.bounded import Estimate, check_bool
 from infograph.baselines.counts import count_nodes, countable, seen_only
-from infograph.baselines.kernel import Estimate, check_bool
 from infograph.contract import GraphTransformer, State
 from infograph.data.align import align
 from infograph.data.convert import as_graphset

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import splu
 
-from infograph.baselines.embedding import check_positive
-from infograph.baselines.kernel import Estimate, Floats, GraphKernel, check_whole
+from infograph.baselines.bounded import Estimate, check_positive, check_whole
+from infograph.baselines.kernel import Floats, GraphKernel
 from infograph.baselines.neighbourhoods import Neighbourhoods, neighbourhoods
 from infograph.baselines.reading import label_schema
 from infograph.baselines.vocabulary import Vocabulary

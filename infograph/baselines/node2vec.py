@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from infograph.baselines.embedding import GraphEmbedding, Vectors, check_choice, check_positive
-from infograph.baselines.kernel import Estimate, check_whole
+from infograph.baselines.bounded import Estimate, check_choice, check_positive, check_whole
+from infograph.baselines.embedding import GraphEmbedding, Vectors
 from infograph.baselines.skipgram import word_vectors
 from infograph.baselines.walks import random_walks
 from infograph.contract import State

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from infograph.baselines.bounded import Estimate
 from infograph.baselines.feature_kernel import FeatureKernel
-from infograph.baselines.kernel import BASE_MB, Estimate, Floats, Matrix
+from infograph.baselines.kernel import BASE_MB, Floats, Matrix
 from infograph.baselines.labelled_graphs import LabelledGraphs
 from infograph.baselines.products import squared_norms
 from infograph.baselines.reading import label_schema

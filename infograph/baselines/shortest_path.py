@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from infograph.baselines.adjacency import Ints, arcs_of
+from infograph.baselines.bounded import Estimate
 from infograph.baselines.feature_kernel import CountKernel
-from infograph.baselines.kernel import BASE_MB, Estimate, Matrix
+from infograph.baselines.kernel import BASE_MB, Matrix
 from infograph.baselines.reading import label_schema
 from infograph.baselines.tokens import Tokens, join, number_tokens, row_tokens
 from infograph.data.colours import node_inputs

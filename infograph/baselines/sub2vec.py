@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from infograph.baselines.bounded import Estimate, check_choice, check_whole
 from infograph.baselines.documents import DocumentEmbedding
-from infograph.baselines.embedding import check_choice
-from infograph.baselines.kernel import Estimate, Matrix, check_whole
+from infograph.baselines.kernel import Matrix
 from infograph.baselines.tokens import Tokens, number_tokens
 from infograph.baselines.walks import random_walks
 from infograph.data.convert import as_graphset

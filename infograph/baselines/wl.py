@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import hstack
 
+from infograph.baselines.bounded import Estimate, check_whole
 from infograph.baselines.feature_kernel import CountKernel
-from infograph.baselines.kernel import BASE_MB, Estimate, Matrix, check_whole
+from infograph.baselines.kernel import BASE_MB, Matrix
 from infograph.baselines.reading import label_schema
 from infograph.baselines.tokens import Tokens, join, mix, number_tokens, row_tokens
 from infograph.data.colours import Colouring, Round, group_rows, refine

@@ -63,11 +63,9 @@ class GraphPredictor(GraphEstimator):
         """The targets to learn from, by the task."""
         if self.task not in TASKS:
             raise InvalidParameter(f"task={self.task!r}: expected 'regression' or 'classification'")
-        return class_targets(y, graphs, self.unlabelled) if _classifies(self) else numeric_targets(y, graphs)
-
-    def _numbers(self, y: Any, graphs: GraphSet) -> Targets:
-        """Numbers as they are given, NaN where unlabelled."""
-        return numeric_targets(y, graphs, fitting=False)
+        if _classifies(self):
+            return class_targets(y, graphs, self.unlabelled)
+        return numeric_targets(y, graphs, unlabelled=self.unlabelled)
 
     def _remember(self, targets: Targets | ClassTargets) -> None:
         """Keep what predictions need to know of the targets."""
@@ -154,7 +152,7 @@ class GraphPredictor(GraphEstimator):
         known = as_graphset(graphs, schema=self.schema_)
         if hasattr(self, "classes_"):
             return self._accuracy(class_targets(y, known, self.unlabelled, fitting=False), known)
-        targets = self._numbers(y, known)
+        targets = numeric_targets(y, known, unlabelled=self.unlabelled, fitting=False)
         if targets.n_targets != len(self.target_names_):
             raise InvalidTarget(
                 f"{targets.n_targets} targets to score by, the model predicts {len(self.target_names_)}: "

@@ -23,6 +23,7 @@ from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import RawLabels, match_names, missing, read_labels, where
 from infograph.data.scaler import FloatArray, constant
 from infograph.data.scaler import Scaler as Scaler
+from infograph.data.schema import Category
 from infograph.errors import InvalidTarget, TargetWarning
 
 LARGEST = 1e300  # beyond it, and below its inverse, differences and deviations are no float64
@@ -90,7 +91,12 @@ class Targets:
 
 
 def numeric_targets(
-    y: Any, graphs: GraphSet, unit: str | Sequence[str] | None = None, *, fitting: bool = True
+    y: Any,
+    graphs: GraphSet,
+    unit: str | Sequence[str] | None = None,
+    *,
+    unlabelled: Category | float | None = None,
+    fitting: bool = True,
 ) -> Targets:
     """The numbers to be predicted for `graphs`.
 
@@ -99,6 +105,7 @@ def numeric_targets(
             where unlabelled), the name of a graph column, a list of names, or None for the column "y".
         graphs: the graphs, in the order of `y`.
         unit: of the values, or one per target; None takes it from the schema of the graphs.
+        unlabelled: one more value that means unlabelled, such as -999 or "?".
         fitting: whether a model is to learn from them, which takes two labels per target; if not, they are
             only read.
 
@@ -110,7 +117,7 @@ def numeric_targets(
         TargetWarning: a target is constant.
     """
     raw = read_labels(y, graphs, lists_are_names=True)
-    values = _numbers(raw, graphs)
+    values = _numbers(raw, graphs, unlabelled)
     infinite = np.argwhere(np.isinf(values))
     if len(infinite):
         row, column = infinite[0]
@@ -125,12 +132,15 @@ def numeric_targets(
     return targets
 
 
-def _numbers(raw: RawLabels, graphs: GraphSet) -> FloatArray:
-    """(G, T) as float64, or an error with the first value that is no number."""
+def _numbers(raw: RawLabels, graphs: GraphSet, unlabelled: Category | float | None) -> FloatArray:
+    """(G, T) as float64, NaN where unlabelled; or an error with the first value that is no number."""
+    left_out = missing(raw.values)
+    if unlabelled is not None:
+        left_out |= np.asarray(raw.values == unlabelled, dtype=bool)
     if raw.values.dtype.kind in "fiub":
-        return raw.values.astype(np.float64)
+        return np.where(left_out, np.nan, raw.values.astype(np.float64))
     table = np.full(raw.values.shape, np.nan)
-    for row, column in np.argwhere(~missing(raw.values)):
+    for row, column in np.argwhere(~left_out):
         value = raw.values[row, column]
         value = value.item() if hasattr(value, "item") else value
         if not isinstance(value, Real | Decimal):

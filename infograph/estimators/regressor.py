@@ -58,22 +58,9 @@ class InfoGraphRegressor(SemiSupervised):
         mean, std = self._with_spread(graphs, errors)
         return (mean[:, 0], std[:, 0]) if self._single else (mean, std)
 
-    def _targets(self, y: Any, graphs: GraphSet) -> Targets:
-        if self.unlabelled is None:
-            return numeric_targets(y, graphs)
-        targets = self._numbers(y, graphs)
-        checked = numeric_targets(targets.values[:, 0] if targets.single else targets.values, graphs)
-        return replace(targets, values=checked.values)
-
-    def _numbers(self, y: Any, graphs: GraphSet) -> Targets:
-        """The targets as they are given, NaN where `unlabelled` stands."""
-        targets = numeric_targets(y, graphs, fitting=False)
-        if self.unlabelled is None:
-            return targets
-        return replace(targets, values=np.where(targets.values == self.unlabelled, np.nan, targets.values))
-
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> Targets:
-        found, known = self._numbers(y, graphs), cast(Targets, targets)
+        known = cast(Targets, targets)
+        found = numeric_targets(y, graphs, unlabelled=self.unlabelled, fitting=False)
         if found.n_targets != known.n_targets:
             raise InvalidTarget(
                 f"validation has {found.n_targets} targets, y has {known.n_targets}: give the same ones"

@@ -30,6 +30,16 @@ ObjectiveName = Literal[
     "entropy",
     "vat",
 ]
+TITLES: dict[ObjectiveName, str] = {
+    "supervised": "supervised",
+    "infograph": "InfoGraph",
+    "infograph*": "InfoGraph*",
+    "mean-teacher": "Mean Teacher",
+    "pi-model": "Pi-model",
+    "pseudo-label": "pseudo-labels",
+    "entropy": "entropy",
+    "vat": "VAT",
+}
 FOR_CLASSES = ("pseudo-label", "entropy")
 
 

@@ -13,21 +13,11 @@ from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter
 from infograph.estimators.search import Announce, Trial, search_settings
 from infograph.estimators.semi import SemiSupervised
+from infograph.methods.objectives import TITLES
 from infograph.report.parts import Parts
 from infograph.report.references import ErrorRow, References, error_rows, reference_rows
 from infograph.train.loop import Watcher
 from infograph.train.progress import validation_unit
-
-METHODS = {
-    "infograph*": "InfoGraph*",
-    "infograph": "InfoGraph",
-    "mean-teacher": "Mean Teacher",
-    "supervised": "supervised",
-    "pi-model": "Pi-model",
-    "vat": "VAT",
-    "pseudo-label": "pseudo-labels",
-    "entropy": "entropy",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +97,7 @@ def learn(
             resume=resume,
             watchers=watchers,
         )
-    rows = [*error_rows(METHODS[model.objective], model, parts), *reference_rows(parts, references)]
+    rows = [*error_rows(TITLES[model.objective], model, parts), *reference_rows(parts, references)]
     return Learned(model, parts, tuple(rows), trials)
 
 

@@ -78,6 +78,18 @@ def run_cell(
     result: Result = {"cell": cell.name, "settings": cell.settings, **content, "measured": measured}
     cell.path(results).parent.mkdir(parents=True, exist_ok=True)
     with replaced_file(cell.path(results)) as partial:
-        partial.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+        partial.write_text(as_text(result))
     shutil.rmtree(work, ignore_errors=True)
     return result
+
+
+def as_text(result: Result) -> str:
+    """JSON with an entry per line, and a line per record of a history: ten thousand numbers stay one line."""
+
+    def text(value: Any) -> str:
+        records = isinstance(value, list) and value and all(isinstance(each, dict) for each in value)
+        if not records:
+            return json.dumps(value, allow_nan=False)
+        return "[\n  " + ",\n  ".join(json.dumps(each, allow_nan=False) for each in value) + "\n ]"
+
+    return "{\n" + ",\n".join(f" {json.dumps(key)}: {text(value)}" for key, value in result.items()) + "\n}\n"
