@@ -86,8 +86,8 @@ class BoundedTransformer(GraphTransformer):
             limit = getattr(self, name)
             if limit is not None and needed > limit:
                 raise InvalidParameter(
-                    f"{type(self).__name__} of {len(graphs):,} graphs would {verb} about {needed:,.0f} {unit}, "
-                    f"more than {name}={limit:g}: {self._remedy}, or pass {name}=None"
+                    f"{type(self).__name__} of {len(graphs):,} graphs would {verb} about {needed:,.0f} "
+                    f"{unit}, more than {name}={limit:g}: {self._remedy}, or pass {name}=None"
                 )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
