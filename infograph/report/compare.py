@@ -62,7 +62,9 @@ class Comparison:
         """
         chosen, target = self.chosen, Target.of(self.graphs, self.protocol.folds, self.protocol.inner_folds)
         if target.judged is None:
-            raise InvalidParameter(f"nothing to compare by: {target.notes[0]} Name a column with --label.")
+            raise InvalidParameter(
+                f"nothing to compare by: {target.notes[0]} Name a column of classes with --label."
+            )
         judged = np.flatnonzero(target.judged)
         graphs = self.graphs if len(judged) == len(self.graphs) else self.graphs[judged]
         began: set[str] = set()

@@ -583,3 +583,11 @@ def test_an_empty_path_is_not_the_current_folder(source):
 )
 def test_decimal_commas(cells, expected):
     assert typed(cells)[0] == expected
+
+
+def test_labels_may_name_files_with_their_extension(tmp_path):
+    for number in range(2):
+        nx.write_graphml(nx.path_graph(3 + number), tmp_path / f"g{number}.graphml")
+    (tmp_path / "labels.csv").write_text("file,size\ng1.graphml,4.5\ng0,3.5\n")
+    graphs = read_graphs(tmp_path)
+    assert graphs.graph["size"].tolist() == [3.5, 4.5] and graphs.ids.tolist() == ["g0", "g1"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import ParseError, iterparse
 
@@ -51,8 +51,8 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
     Args:
         files: the files.
         options: attributes to keep, and what to do with bad files.
-        labels: a table whose first column is the ids and whose others become graph columns; `label` becomes
-            `y`.
+        labels: a table whose first column is the ids, or the files' names, and whose others become graph
+            columns; `label` becomes `y`.
     """
     ids = [path.name.removesuffix(".gz").removesuffix(kind(path)) for path in files]
     graphs: list[nx.Graph | Rejected] = []
@@ -76,7 +76,11 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
     except InvalidGraph as error:
         path = files[error.index or 0]
         raise InvalidGraph(f"{path}: {error.problem}", index=error.index, graph_id=error.graph_id) from error
-    return made if labels is None else _with_labels(made, ids, labels, options)
+    return (
+        made
+        if labels is None
+        else _with_labels(made, {file.name: i for file, i in zip(files, ids, strict=True)}, labels, options)
+    )
 
 
 def _read_network(path: Path, options: ReadOptions) -> nx.Graph:
@@ -123,10 +127,12 @@ def _read_gexf(path: Path) -> nx.Graph:
     raise problem or nx.NetworkXError("no graph")
 
 
-def _with_labels(graphs: GraphSet, ids: Sequence[str], path: Path, options: ReadOptions) -> GraphSet:
-    cells = read_cells(path)
+def _with_labels(graphs: GraphSet, names: Mapping[str, str], path: Path, options: ReadOptions) -> GraphSet:
+    """`names`: the name of every file -> its id."""
+    cells, ids = read_cells(path), list(names.values())
     rows: dict[str, int] = {}
-    for row, graph_id in enumerate(cells.columns[cells.names[0]]):
+    for row, given in enumerate(cells.columns[cells.names[0]]):
+        graph_id = given if given in ids else names.get(given, given)
         if graph_id not in ids or graph_id in rows:
             what = "stands there twice" if graph_id in rows else "has no file in the folder"
             raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
