@@ -39,7 +39,7 @@ def test_there_is_an_example_for_each_kind_of_user():
 
 
 def test_verbs_exist():
-    verbs = {command.name for command in app.registered_commands}
+    verbs = {command.name for command in (*app.registered_commands, *app.registered_groups)}
     assert set(re.findall(r"^infograph (\w+)", README, re.MULTILINE)) == verbs
 
 

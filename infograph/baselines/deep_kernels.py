@@ -39,18 +39,19 @@ class DeepGraphKernel(FeatureKernel):
     Substructures that no fitted graph has are left out. Nodes without labels count by degree ("wl", "walk")
     or are all alike ("shortest-path"); graphlets look at no labels.
 
-    Settings to search, as in the paper: `dim` and `window` in {2, 5, 10, 25, 50}; `rounds` in {1, 2, 3, 4,
-    5}; the InfoGraph paper reports the best of subtrees, graphlets and random walks.
+    Settings to search: `structure` in {"wl", "graphlet", "walk"}, since the InfoGraph paper reports the best
+    of subtrees, graphlets and random walks; Table 1 here searches nothing else.
 
-    Differs from the paper: sentences are drawn from all of a graph's substructures instead of from
-    neighbouring graphlets or paths of one source, which makes them independent of the numbering of nodes;
-    graphlets have five nodes instead of up to seven; negative sampling only, no hierarchical softmax.
+    Differs from the paper, which has no walks, and from its code: sentences are drawn from all of a graph's
+    substructures instead of from neighbouring graphlets or paths of one source, which makes them independent
+    of the numbering of nodes; cosines instead of inner products; graphlets of five nodes instead of seven;
+    negative sampling only, no hierarchical softmax.
 
     Args:
         structure: "wl", "graphlet", "walk" or "shortest-path".
-        dim: length of the substructures' vectors; 50 is the largest the paper searches.
-        window: contexts to each side; 10 is the middle of what the paper searches.
-        rounds: WL rounds for structure="wl"; 2 as in `Graph2Vec`.
+        dim: length of the substructures' vectors; 50 is our choice.
+        window: contexts to each side; 10 is our choice.
+        rounds: WL rounds for structure="wl"; 2 as in the authors' code.
         draws: substructures per sentence, one sentence per graph and round; 100 keep every kind that makes up
             a twentieth of its graph with probability 0.99.
         epochs: passes over the sentences; 5 is gensim's default.

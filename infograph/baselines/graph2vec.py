@@ -27,9 +27,9 @@ class Graph2Vec(DocumentEmbedding):
 
     The words of a graph are the colours of its nodes after 0 ... `rounds` rounds; PV-DBOW with negative
     sampling learns a vector per graph that predicts them. Nodes without labels start with their degrees, as
-    in the paper. Other graphs are inferred; see `DocumentEmbedding`.
+    in karateclub. Other graphs are inferred; see `DocumentEmbedding`.
 
-    Settings to search: `rounds` in {1, 2, 3, 4, 5}, `epochs` in {10, 50, 100}.
+    Settings to search: `rounds` in {1, 2, 3, 4}.
 
     Differs from the paper: graphs with the same words share one vector; words that occur fewer than
     `min_count` times are left out; passes over large sets are fewer, by the rule of `max_tokens`.

@@ -47,7 +47,8 @@ class MultiscaleLaplacian(GraphKernel):
 
     Graphs are taken as simple and undirected, each edge of weight 1; edge labels are not looked at.
 
-    Settings to search: `levels` in {1, 2, 3}, `gamma` and `eta` in {0.01, 0.1, 1}.
+    Settings to search: `levels` in {1, 2, 3} and `gamma` in {0.01, 0.1}, fewer than in the paper, which
+    searches `eta` and the radius too.
 
     Differs from the paper, so that REDDIT takes minutes: nodes of one graph with the same Weisfeiler-Lehman
     colour after levels + 1 rounds share the features of the first of them (values move by

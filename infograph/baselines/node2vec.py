@@ -18,7 +18,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 
-TOKENS_PER_SECOND = 40_000  # measured at dim=512 and window=10
+TOKENS_PER_SECOND = 65_000  # measured at dim=512 and window=10, on a busy machine
 
 
 class Node2Vec(GraphEmbedding):
@@ -35,12 +35,13 @@ class Node2Vec(GraphEmbedding):
     vectors of exactly the fitted graphs and refuses all others. And because no two graphs share a word,
     their vectors are related by the common negatives alone: expect little more than chance from it.
 
-    Settings to search: p and q in {0.25, 0.5, 1, 2, 4}, as in the paper.
+    Settings to search: p and q in {0.25, 0.5, 1, 2, 4}, as in the paper; Table 1 here runs p = q = 1 only.
 
-    Differs from the paper: the window's contexts share their negatives (see `skipgram_loops`); 512 instead
-    of 128 dimensions, as InfoGraph's comparison has it. Large sets are cut down by two stated rules: walks
-    per node, then the length of walks, are lowered until there are at most `max_tokens` words, and sets of
-    more than `block_nodes` nodes are learned in blocks of whole graphs, each with negatives of its own.
+    Differs from the paper: the window's contexts share their negatives and move together (see
+    `skipgram_walks`); 512 instead of 128 dimensions, as InfoGraph's comparison has it. Large sets are cut
+    down by two stated rules: walks per node, then the length of walks, are lowered until there are at most
+    `max_tokens` words, and sets of more than `block_nodes` nodes are learned in blocks of whole graphs, each
+    with negatives of its own.
 
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.
@@ -51,7 +52,7 @@ class Node2Vec(GraphEmbedding):
         window: contexts to each side; 10 in the paper.
         epochs: passes over the walks; 1 in the paper.
         pooling: "mean" or "sum" over the nodes of a graph; the InfoGraph paper does not say.
-        max_tokens: words of all walks together; 40 million take some 15 minutes.
+        max_tokens: words of all walks together; 40 million take some 10 minutes.
         block_nodes: nodes learned together; 400,000 take 1.6 GB at 512 dimensions.
         random_state: seed; the same seed gives the same vectors.
         max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
@@ -104,7 +105,7 @@ class Node2Vec(GraphEmbedding):
         return self.vectors_.copy()
 
     def estimate(self, graphs: Any) -> Estimate:
-        """Measured on MUTAG and REDDIT-BINARY; walks themselves take a tenth of the time."""
+        """Measured on MUTAG and REDDIT-BINARY; walks themselves take hardly any time where p = q = 1."""
         known = as_graphset(graphs)
         walks, length = budget(known.n_nodes, self.walks, self.length, self.max_tokens)
         tokens = known.n_nodes * walks * length

@@ -43,8 +43,8 @@ class RandomWalk(FeatureKernel):
     Walks follow the arcs of directed graphs; repeated edges are that many ways to go, and a self-loop is one
     to stay. Edge weights are not looked at. Without edges there are only walks of no step.
 
-    Differs from the paper: in GraKeL and in some papers labelled walks of no step begin at pairs of nodes
-    with different labels too; that adds the number of such pairs to every value.
+    Differs from GraKeL: there labelled walks of no step begin at pairs of nodes with different labels too;
+    that adds the number of such pairs to every value.
 
     Args:
         decay: below 1 / s^2, where s is the largest spectral norm of the graphs (the largest eigenvalue, if

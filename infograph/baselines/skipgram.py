@@ -1,9 +1,12 @@
 """Skip-gram (word2vec) and paragraph vectors (doc2vec) on arrays of word numbers.
 
 Mikolov et al. 2013 (negative sampling) and Le and Mikolov 2014 (PV-DBOW), compiled with numba instead of run
-by gensim: over twice as fast as gensim's one worker at width 512 (`benchmarks/embeddings.py`), bit-equal
-for a seed in any process (gensim's inference hashes words with Python's salted hash), no document is cut at
-10,000 words, and words are whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
+by gensim: several times as fast as gensim's one worker (`benchmarks/skipgram.py`), bit-equal for a seed in
+any process (gensim's inference hashes words with Python's salted hash), no document is cut at 10,000 words,
+and words are whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
+
+Differs from the papers: all pairs of one position move together, from vectors as they were before it, and
+share their negatives; see `skipgram_walks`.
 """
 
 from __future__ import annotations
@@ -15,18 +18,30 @@ from infograph.baselines.compiled import mix_keys
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
-RATES = (0.025, 0.0001)  # gensim's and word2vec's first and last learning rate
+RATES = (0.025, 0.0001)  # gensim's first and last learning rate
 ROWS = 4096  # vectors that are drawn at a time: 64-bit numbers for all would take five times the vectors
 
 
 def first_vectors(keys: NDArray[np.uint64], dim: int) -> Vectors:
     """Random vectors in [-1, 1] / (2 dim), as word2vec starts; one row per key, the same for the same key."""
-    vectors = np.empty((len(keys), dim), np.float32)
+    vectors = no_vectors(len(keys), dim)
     for start in range(0, len(keys), ROWS):
         drawn = mix_keys(keys[start : start + ROWS, None], np.arange(dim)[None, :])  # (ROWS, dim)
         unit = (drawn >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
         vectors[start : start + ROWS] = (unit - np.float32(0.5)) / np.float32(dim)
     return vectors
+
+
+def no_vectors(n_rows: int, dim: int) -> Vectors:
+    """Zeros that begin on a cache line, so that rows of a multiple of 16 numbers do too.
+
+    numpy begins large arrays 16 bytes behind one; every second load then touches two lines, which costs
+    skip-gram a twentieth to a tenth of its speed.
+    """
+    line = 64 // 4
+    flat = np.zeros(n_rows * dim + line - 1, np.float32)
+    first = -flat.ctypes.data // 4 % line
+    return flat[first : first + n_rows * dim].reshape(n_rows, dim)
 
 
 def noise_table(counts: Ints) -> NDArray[np.int32]:
@@ -51,12 +66,12 @@ def word_vectors(
 
     A word that never occurs keeps its first vector.
     """
-    from infograph.baselines.skipgram_loops import learn_walks
+    from infograph.baselines.skipgram_walks import learn_walks
 
     counts = np.bincount(walks[walks >= 0], minlength=n_words)
     table = noise_table(counts)
     inputs = first_vectors(mix_keys(random_state, np.arange(n_words)), dim)
-    outputs = np.zeros((n_words, dim), np.float32)
+    outputs = no_vectors(n_words, dim)
     for epoch in range(epochs):
         seed = np.uint64(mix_keys(random_state, -1, epoch))
         rates = _between(epoch, epochs)
@@ -84,12 +99,12 @@ def document_vectors(
         n_words: how many words there are.
         dim, epochs, n_negative, random_state: as usual.
     """
-    from infograph.baselines.skipgram_loops import learn_documents
+    from infograph.baselines.skipgram_documents import learn_documents
 
     counts = np.bincount(tokens, minlength=n_words)
     table = noise_table(counts)
     documents = first_vectors(mix_keys(random_state, keys), dim)
-    outputs = np.zeros((n_words, dim), np.float32)
+    outputs = no_vectors(n_words, dim)
     for epoch in range(epochs):
         order = np.random.default_rng([random_state, epoch]).permutation(len(ptr) - 1)
         own = mix_keys(random_state, epoch, keys)
@@ -110,7 +125,7 @@ def infer_documents(
     random_state: int = 0,
 ) -> Vectors:
     """Vectors of new documents for fixed words; each depends on its own words and key alone. (rows, dim)."""
-    from infograph.baselines.skipgram_loops import learn_documents
+    from infograph.baselines.skipgram_documents import learn_documents
 
     table = noise_table(counts)
     documents = first_vectors(mix_keys(random_state, keys), outputs.shape[1])

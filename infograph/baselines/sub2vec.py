@@ -31,12 +31,11 @@ class Sub2Vec(DocumentEmbedding):
     is its degree divided by the number of nodes of its graph, in `n_bins` equal bins; words so mean the same
     in every graph. In the neighbourhood variant (Sub2Vec-N) it is the node's id: that is made for subgraphs
     of one network. Whole graphs share no nodes, so here the id is the node's number in its graph, which makes
-    the vectors depend on the order of nodes; expect little from it. PV-DBOW (the paper's "distributed bag of
-    nodes") learns a vector per graph that predicts its words. Node and edge features are not looked at; edge
-    weights steer the walks. Other graphs are inferred; see `DocumentEmbedding`.
+    the vectors depend on the order of nodes; expect little from it. PV-DBOW (SV-DBON in the authors' code)
+    learns a vector per graph that predicts its words. Node and edge features are not looked at; edge weights
+    steer the walks. Other graphs are inferred; see `DocumentEmbedding`.
 
-    Settings to search: `variant` in {"structural", "neighbourhood"}, `length` in {100, 1000, 10000},
-    `epochs` in {10, 50, 100}.
+    Settings to search: `variant` in {"structural", "neighbourhood"}, as in the InfoGraph paper.
 
     Differs from the paper: the other of its two models, distributed memory, is not there; a document is many
     short walks, one after the other, instead of one long walk, so that every piece of an unconnected graph is

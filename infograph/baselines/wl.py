@@ -37,7 +37,7 @@ class WeisfeilerLehman(CountKernel):
     Edge weights are not looked at. Nodes without labels all start alike.
 
     Args:
-        rounds: 5 is GraKeL's default; Shervashidze et al. choose it from 0 ... 10 on the training data.
+        rounds: 5 is GraKeL's default; Table 1 here chooses it from 1 ... 5 on the training data.
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
         node_columns: the node columns that are the labels; None takes those the schema marks as used.
         edge_columns: the same for edges; TU data sets mark their edge labels as not used.

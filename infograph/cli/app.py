@@ -37,7 +37,7 @@ app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("map")(draw)
 app.command("history")(history)
-app.command("reproduce")(reproduce)
+app.add_typer(reproduce, name="reproduce")
 app.command("info")(info)
 app.command("datasets")(datasets)
 

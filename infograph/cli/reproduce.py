@@ -2,62 +2,181 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infograph.cli.options import AsJson, names
 from infograph.cli.output import err, print_json, print_table, say
+from infograph.cli.quantities import parse_duration
+
+if TYPE_CHECKING:
+    from infograph.reproduce.cells import Cell, Result
+    from infograph.reproduce.grid import Done
+
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
+Cells = Annotated[str, typer.Option(metavar="PATTERN", help="Only cells whose name is like this.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes of one thread each; 1 uses all threads here.")]
+Budget = Annotated[str, typer.Option(metavar="TIME", help="Stop after so long, such as 90s, 30m or 2h.")]
+RESULTS = Path("results")
+
+reproduce = typer.Typer(
+    help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
 
 
-def reproduce(
-    table: Annotated[Literal["table2"], typer.Argument(help="table2: QM9 with 5,000 labels.")],
+@reproduce.command()
+def table1(
+    data: Annotated[
+        str, typer.Option(metavar="A,B", help="Data sets: small for the four small ones, all for six.")
+    ] = "small",
+    method: Annotated[str, typer.Option(metavar="A,B", help="Methods, as in compare; all for all.")] = "all",
+    repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in the paper.")] = 5,
+    cells: Cells = "*",
+    workers: Workers = 1,
+    budget: Budget = "",
+    results: Results = RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Table 1: accuracy of unsupervised methods. A run that was stopped goes on where it was.
+
+    Example: [bold]infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m[/bold]
+    """
+    from infograph.reproduce.methods import METHODS
+    from infograph.reproduce.paper import paper_table1
+    from infograph.reproduce.table1 import SMALL, table1_cells
+    from infograph.reproduce.table2 import pick_names
+
+    columns = SMALL if data == "small" else pick_names("data set", names(data) or [], paper_table1().datasets)
+    rows = pick_names("method", names(method) or [], METHODS)
+    chosen = _like(table1_cells(columns, rows, range(repeats)), cells)
+    done = _run([chosen], results, workers, budget)
+    found = [each.result for each in done if each.result is not None]
+    if as_json:
+        print_json([{"cell": r["cell"], "empty": r["empty"]} for r in found])
+        return
+    _show_table1(found)
+
+
+@reproduce.command()
+def table2(
     target: Annotated[str, typer.Option(metavar="A,B", help="QM9's targets; all for all twelve.")] = "all",
     objective: Annotated[
         str, typer.Option(metavar="A,B", help="Rows of the table; all for objectives and references.")
     ] = "all",
     epochs: Annotated[int, typer.Option(help="Epochs of training; 500 in the paper.")] = 10,
-    lam: Annotated[float, typer.Option(help="Lambda of InfoGraph and InfoGraph*.")] = 1e-3,
-    weight_decay: Annotated[float, typer.Option(help="Adam's L2 penalty.")] = 0.0,
+    lam: Annotated[
+        float | None, typer.Option(help="Lambda of InfoGraph and InfoGraph*. [default: chosen on alpha]")
+    ] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(help="Adam's L2 penalty. [default: chosen on alpha]")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the weights.")] = 0,
-    results: Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")] = Path(
-        "results"
-    ),
+    cells: Cells = "*",
+    workers: Workers = 1,
+    budget: Budget = "",
+    results: Results = RESULTS,
     as_json: AsJson = False,
 ) -> None:
-    """Compute cells of the paper's Table 2; one small result file each, and none is computed twice.
+    """Table 2: errors on QM9 with 5,000 labels. A run that was stopped goes on where it was.
 
-    A run that was stopped goes on where it was.
+    Lambda and weight decay are those with the least validation error on alpha, whose cells come first.
 
     Example: [bold]infograph reproduce table2 --target U0,alpha --objective supervised,infograph*[/bold]
     """
-    from infograph.reproduce.cells import run_cell
-    from infograph.reproduce.table2 import choose_cells, compute_table2
-    from infograph.train.progress import ProgressReport
+    from infograph.reproduce.table2 import table2_stages
 
-    cells = choose_cells(
+    stages = table2_stages(
+        results,
         names(target) or [],
         names(objective) or [],
-        seed=seed,
-        epochs=epochs,
         lam=lam,
         weight_decay=weight_decay,
+        epochs=epochs,
+        seed=seed,
     )
-    found = []
-    for number, cell in enumerate(cells, start=1):
-        say(f"{cell.name} ({number} of {len(cells)})")
-        with ProgressReport(err()) as report:
-            found.append(
-                run_cell(cell, lambda c, work, r=report: compute_table2(c, work, watchers=[r]), results)  # type: ignore[misc]
-            )
+    done = _run((_like(stage, cells) for stage in stages), results, workers, budget)
+    found = [each.result for each in done if each.result is not None]
     if as_json:
-        print_json(
-            [{key: value for key, value in result.items() if key != "test_errors"} for result in found]
-        )
+        print_json([{key: value for key, value in r.items() if key != "test_errors"} for r in found])
         return
     rows = [
         (r["settings"]["target"], r["settings"]["objective"], f"{r['scores']['test_mae']:.4g}", r["unit"])
         for r in found
     ]
     print_table(("target", "method", "test error", "unit"), rows, texts=(1, 3))
+
+
+def _show_table1(found: Sequence[Result]) -> None:
+    """Both protocols, and the paper's figure."""
+    from infograph.reproduce.methods import METHODS
+    from infograph.reproduce.paper import paper_score
+    from infograph.reproduce.table1 import collect, group
+
+    rows = []
+    for (data, method), results in group(found).items():
+        title, evaluation = METHODS[method].title, collect(results)
+        if evaluation is None:
+            rows.append((data, title, "", "", "", results[0]["empty"]))
+            continue
+        published = paper_score(title, data)
+        ours = [(100 * score.mean, 100 * score.std) for score in (evaluation.leak_free(), evaluation.paper())]
+        shown = ["" if each is None else _figure(*each) for each in (*ours, published)]
+        extent = f"{len(evaluation.candidates)} settings, {len(evaluation.seeds)} repeats"
+        rows.append((data, title, shown[0], shown[1], shown[2], extent))
+    head = ("data", "method", "leak-free, %", "paper's protocol, %", "the paper, %", "")
+    print_table(head, rows, texts=(1, 5))
+
+
+def _figure(mean: float, deviation: float) -> str:
+    return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
+
+
+def _like(cells: Sequence[Cell], pattern: str) -> list[Cell]:
+    """The cells whose names match; a name is such as "MUTAG wl rounds=1 normalise=True 0"."""
+    return [cell for cell in cells if fnmatch(cell.name.casefold(), pattern.casefold())]
+
+
+def _run(stages: Iterable[Sequence[Cell]], results: Path, workers: int, budget: str) -> list[Done]:
+    """Compute the cells of all stages, and say how far it is; the last stage's outcomes."""
+    from infograph.reproduce.grid import run_grid
+    from infograph.reproduce.outlook import Durations, split_cells
+    from infograph.train.progress import ProgressReport
+
+    until = time.time() + parse_duration(budget) if budget else None
+    done: list[Done] = []
+    for cells in stages:
+        there, missing = split_cells(cells, results)
+        known = Durations(results, cells)
+        if missing:
+            say(f"{len(there)} of {len(cells)} cells are there; left: {known.outlook(there, missing)}")
+        done = []
+        for each in run_grid(
+            cells,
+            results,
+            workers=workers,
+            budget=None if until is None else until - time.time(),
+            begin=lambda cell: say(cell.name),
+            watch=lambda cell: ProgressReport(err()),
+        ):
+            done.append(each)
+            if each.outcome == "read":
+                continue
+            missing.remove(each.cell)
+            what = each.reason
+            if each.result is not None:
+                known.add(each.cell, each.result["measured"]["seconds"])
+                there.append(each.cell)
+                what = each.result.get("empty") or f"{each.result['measured']['seconds']:.1f} s"
+            left = known.outlook(there, missing)
+            say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
+        if any(each.result is None for each in done):
+            break
+    return done

@@ -11,13 +11,21 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from infograph.data.storage import read_json, replaced_file
 from infograph.reproduce.measured import measuring
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 Result = dict[str, Any]
 
@@ -53,6 +61,24 @@ class Cell:
         return read_json(path) if path.is_file() else None
 
 
+FREE = ("random_state", "verbose", "device", "max_minutes", "memory_mb", "n_jobs")  # no part of a result
+
+
+def parameters_of(estimator: BaseEstimator) -> dict[str, Any]:
+    """Every parameter that an estimator's result depends on but for its seed, defaults too; JSON-ready."""
+    given = estimator.get_params(deep=False)
+    plain = (str, int, float, bool, type(None))
+    return {
+        name: value if isinstance(value, plain) else repr(value)
+        for name, value in given.items()
+        if name not in FREE
+    }
+
+
+class Busy(Exception):
+    """Another process computes this cell."""
+
+
 def run_cell(
     cell: Cell,
     compute: Callable[[Cell, Path], Result],
@@ -64,23 +90,53 @@ def run_cell(
 
     Args:
         cell: the cell.
-        compute: (cell, folder for checkpoints) -> scores and whatever else belongs into the result.
+        compute: (cell, folder for checkpoints) -> scores and whatever else belongs into the result. What it
+            has under "measured" joins what is measured here.
         results: the folder of all results.
         again: whether a result that is there should be computed anew.
+
+    Raises:
+        Busy: another process computes it.
     """
     found = cell.read(results)
     if found is not None and not again(found):
         return found
     work = results / ".work" / cell.table / cell.key
-    work.mkdir(parents=True, exist_ok=True)
+    with _locked(work):
+        found = cell.read(results)  # another process may have ended it by now
+        if found is not None and not again(found):
+            return found
+        result = _computed(cell, compute, work)
+        cell.path(results).parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(cell.path(results)) as partial:
+            partial.write_text(as_text(result))
+        shutil.rmtree(work, ignore_errors=True)
+    return result
+
+
+def _computed(cell: Cell, compute: Callable[[Cell, Path], Result], work: Path) -> Result:
     with measuring() as measured:
         content = compute(cell, work)
-    result: Result = {"cell": cell.name, "settings": cell.settings, **content, "measured": measured}
-    cell.path(results).parent.mkdir(parents=True, exist_ok=True)
-    with replaced_file(cell.path(results)) as partial:
-        partial.write_text(as_text(result))
-    shutil.rmtree(work, ignore_errors=True)
-    return result
+    took = content.pop("measured", {})
+    return {"cell": cell.name, "settings": cell.settings, **content, "measured": measured | took}
+
+
+@contextmanager
+def _locked(work: Path) -> Iterator[None]:
+    """A folder for the checkpoints of one process; the lock in it goes with the process, however it ends.
+
+    Systems without such locks (Windows) have none: there, run one command at a time.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    with (work / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Busy(f"another process computes {work.name}") from error
+        yield
 
 
 def as_text(result: Result) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,20 @@ from infograph.data.sets.registry import load_dataset
 from infograph.data.splits import Split, semi_supervised_split
 from infograph.errors import InvalidParameter
 from infograph.estimators.regressor import InfoGraphRegressor
-from infograph.reproduce.cells import Cell, Result
+from infograph.reproduce.cells import Cell, Result, parameters_of
+from infograph.train.checkpoint import FILE
 from infograph.train.loop import Watcher
 
 OBJECTIVES = ("supervised", "mean-teacher", "infograph", "infograph*")
+WEIGHED = ("infograph", "infograph*")  # those with a lambda
 REFERENCES: dict[str, type[GraphPredictor]] = {
     "mean": MeanPredictor,
     "atom-counts": AtomCounts,
     "fingerprints": FingerprintForest,
 }
+ROWS = (*REFERENCES, *OBJECTIVES)
+SEARCHED = "alpha"  # the target on which lambda and weight decay are chosen, for all of them
+DECAYS, LAMBDAS = (0.0, 1e-3, 1e-4), (1e-3, 1e-4, 1e-5)  # the paper's
 DIGITS = 5  # significant digits of the error of a single molecule
 
 
@@ -63,29 +68,74 @@ def table2_cell(
         "test": test,
     }
     if objective not in REFERENCES:
-        settings |= {"epochs": epochs, "schedule": schedule, "weight_decay": weight_decay}
-    if objective in ("infograph", "infograph*"):
-        settings["lam"] = lam
+        given = {"lam": lam} if objective in WEIGHED else {}
+        model = InfoGraphRegressor(epochs=epochs, weight_decay=weight_decay)
+        model.set_params(objective=objective, **given)
+        settings |= {"schedule": schedule, "parameters": parameters_of(model)}
     return Cell("table2", f"{target} {objective} {seed}", settings)
 
 
-def choose_cells(targets: Sequence[str], objectives: Sequence[str], **settings: Any) -> list[Cell]:
-    """The cells of some rows and columns, "all" for all of them; target after target.
+def table2_stages(
+    results: Path,
+    targets: Sequence[str],
+    objectives: Sequence[str],
+    *,
+    lam: float | None = None,
+    weight_decay: float | None = None,
+    epochs: int = 10,
+    seed: int = 0,
+) -> Iterator[list[Cell]]:
+    """The cells of some columns and rows ("all" for all), in lists that need the results of those before.
+
+    Weight decay, and then the lambda of InfoGraph and of InfoGraph*, are the ones with the least validation
+    error on alpha, unless they are given; the same for all targets.
 
     Raises:
         InvalidParameter: there is no such target or row.
     """
-    rows = (*REFERENCES, *OBJECTIVES)
-    chosen = []
-    for name, given, known in (("target", targets, tuple(HEADERS)), ("objective", objectives, rows)):
-        named = [one for each in given for one in (known if each == "all" else (each,))]
-        strange = [each for each in named if each not in known]
-        if strange or not named:
-            raise InvalidParameter(
-                f"no {name} {strange[0] if strange else ''!r}; there are: {', '.join(known)}"
-            )
-        chosen.append(list(dict.fromkeys(named)))
-    return [table2_cell(target, objective, **settings) for target in chosen[0] for objective in chosen[1]]
+    rows, columns = pick_names("objective", objectives, ROWS), pick_names("target", targets, HEADERS)
+    common: dict[str, Any] = {"epochs": epochs, "seed": seed}
+    trained = [row for row in rows if row not in REFERENCES]
+    if trained and weight_decay is None:
+        tried = [table2_cell(SEARCHED, "supervised", weight_decay=each, **common) for each in DECAYS]
+        yield tried
+        weight_decay = best_cell(tried, results).settings["parameters"]["weight_decay"]
+    common["weight_decay"] = weight_decay or 0.0
+    lams: dict[str, Any] = dict.fromkeys(WEIGHED, lam)
+    if lam is None:
+        tried_lams = {
+            row: [table2_cell(SEARCHED, row, lam=each, **common) for each in LAMBDAS]
+            for row in WEIGHED
+            if row in rows
+        }
+        yield [cell for cells in tried_lams.values() for cell in cells]
+        for row, cells in tried_lams.items():
+            lams[row] = best_cell(cells, results).settings["parameters"]["lam"]
+    yield [table2_cell(target, row, lam=lams.get(row, 0.0), **common) for target in columns for row in rows]
+
+
+def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
+    """The cell with the least error on all validation molecules; none of them has to do with the test."""
+    found = [cell.read(results) for cell in cells]
+    missing = [cell.name for cell, result in zip(cells, found, strict=True) if result is None]
+    if missing:
+        raise InvalidParameter(f"{missing[0]} has no result yet")
+    errors = [result["scores"]["validation_mae"] for result in found if result is not None]
+    return cells[errors.index(min(errors))]
+
+
+def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Names, "all" written out, each once.
+
+    Raises:
+        InvalidParameter: there is no such name.
+    """
+    names = tuple(known)
+    chosen = [one for each in given for one in (names if each == "all" else (each,))]
+    strange = [each for each in chosen if each not in names]
+    if strange or not chosen:
+        raise InvalidParameter(f"no {what} {strange[0] if strange else ''!r}; there are: {', '.join(names)}")
+    return list(dict.fromkeys(chosen))
 
 
 def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
@@ -116,13 +166,7 @@ def _train(
     target = settings["target"]
     if settings["objective"] in REFERENCES:
         return REFERENCES[settings["objective"]]().fit(graphs[split.labelled], target), []
-    model = InfoGraphRegressor(
-        settings["objective"],
-        epochs=settings["epochs"],
-        lam=settings.get("lam", 0.0),
-        weight_decay=settings["weight_decay"],
-        random_state=settings["seed"],
-    )
+    model = InfoGraphRegressor(**settings["parameters"], random_state=settings["seed"])
     y = np.full(len(split.train), np.nan)
     y[: len(split.labelled)] = graphs.graph[target][split.labelled]
     judged = split.validation[: settings["schedule"]]
@@ -131,7 +175,7 @@ def _train(
         y,
         validation=(graphs[judged], graphs.graph[target][judged]),
         checkpoint=work,
-        resume=any(work.iterdir()),
+        resume=(work / FILE).is_file(),
         watchers=watchers,
     )
     return model, [{k: v for k, v in e.items() if "second" not in k} for e in model.history_]

@@ -19,6 +19,7 @@ from infograph.train.schedule import Schedule, best_epoch
 
 Epoch = dict[str, float]
 Weights = dict[str, Tensor]
+TINY = 1e-30
 ERROR = "validation"  # the figure of an epoch that schedule and choice of weights go by
 
 
@@ -98,6 +99,23 @@ def train(
     return history
 
 
+@torch.no_grad()
+def drop_tiny(optimiser: torch.optim.Optimizer) -> None:
+    """Set weights to 0 that weight decay has shrunk to nothing.
+
+    Weights that no gradient holds fall below 1e-38 within an epoch, and products with such denormal numbers
+    take a hundred times as long.
+    """
+    for group in optimiser.param_groups:
+        if not group["weight_decay"]:
+            continue
+        for weight in group["params"]:
+            tiny = weight.abs() < TINY
+            weight.masked_fill_(tiny, 0.0)
+            if weight in optimiser.state:
+                optimiser.state[weight]["exp_avg"].masked_fill_(tiny, 0.0)
+
+
 def _errors(history: Sequence[Epoch]) -> list[float]:
     return [record.get(ERROR, record["loss"]) for record in history]
 
@@ -157,6 +175,7 @@ def _epoch(
         optimiser.zero_grad(set_to_none=True)
         terms.total.backward()
         optimiser.step()
+        drop_tiny(optimiser)
         after_update()
         n_graphs += feed.size(update)
         for name, value in {"loss": loss, **{k: float(v) for k, v in terms.shown.items()}}.items():

@@ -12,7 +12,8 @@ from infograph.baselines.skipgram import (
     noise_table,
     word_vectors,
 )
-from infograph.baselines.skipgram_loops import attract
+from infograph.baselines.skipgram_documents import attract, learn_documents
+from infograph.baselines.skipgram_walks import learn_walks
 
 
 def topics(n_rows: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -34,14 +35,15 @@ def separation(vectors: np.ndarray, groups: np.ndarray) -> float:
 def test_a_step_follows_the_gradient():
     rng = np.random.default_rng(0)
     x, outputs = rng.normal(size=8).astype(np.float32), rng.normal(size=(5, 8)).astype(np.float32)
-    targets = np.array([2, 0, 4, 2])  # the last negative is the positive and must be left out
+    targets = np.array([2, 0, 4, 2, 2, 2])  # negatives that are the positive must be left out
+    gains, sum_ = np.zeros(6, np.float32), np.zeros(8, np.float32)
 
     def objective(x: np.ndarray, outputs: np.ndarray) -> float:
         scores = outputs.astype(float) @ x.astype(float)
         return -np.logaddexp(0, -scores[2]) - np.logaddexp(0, scores[0]) - np.logaddexp(0, scores[4])
 
     moved, moved_outputs = x.copy(), outputs.copy()
-    attract(moved, moved_outputs, targets, 1e-3, np.zeros(8, np.float32), True)
+    attract(moved, moved_outputs, targets, 1e-3, gains, sum_, True)
     gradient = np.array(
         [(objective(x + e, outputs) - objective(x - e, outputs)) / 2e-3 for e in 1e-3 * np.eye(8)]
     )
@@ -49,9 +51,102 @@ def test_a_step_follows_the_gradient():
     assert np.array_equal(moved_outputs[[1, 3]], outputs[[1, 3]])
     frozen = outputs.copy()
     again = x.copy()
-    attract(again, frozen, targets, 1e-3, np.zeros(8, np.float32), False)
+    attract(again, frozen, targets, 1e-3, gains, sum_, False)
     assert np.array_equal(frozen, outputs)
     np.testing.assert_allclose(again, moved, rtol=1e-5)
+
+
+class Draws:
+    """SplitMix64 in whole numbers of Python."""
+
+    def __init__(self, state: int) -> None:
+        self.state = state
+
+    def below(self, n: int) -> int:
+        mask = 2**64 - 1
+        self.state = z = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
+        return int(((z ^ (z >> 31)) >> 11) * 2.0**-53 * n)
+
+    def targets(self, positive: int, table: np.ndarray, n_negative: int) -> list[int]:
+        drawn = [int(table[self.below(len(table))]) for _ in range(n_negative)]
+        return [positive, *(word for word in drawn if word != positive)]
+
+
+def step(x: np.ndarray, o: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """What is added to rows of inputs and of outputs, the positive first, from both as they are."""
+    wanted = np.arange(len(o)) == 0
+    gains = rate * (wanted - 1 / (1 + np.exp(-np.clip(x @ o.T, -30, 30))))
+    return gains @ o, gains.T @ x
+
+
+def random_vectors(n_words: int, dim: int, rng: np.random.Generator) -> np.ndarray:
+    return (rng.normal(size=(n_words, dim)) / dim**0.25).astype(np.float32)
+
+
+def assert_close(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("n_negative", [0, 1, 5, 7])
+@pytest.mark.parametrize(
+    ("dim", "window", "n_words"),
+    [
+        (1, 1, 9),
+        (5, 2, 1),
+        (5, 3, 2),
+        (16, 4, 9),
+        (33, 5, 9),
+        (33, 7, 40),
+        (512, 6, 40),
+        (512, 10, 9),
+        (1030, 10, 9),
+    ],
+)
+def test_walks_follow_the_equations(dim: int, window: int, n_words: int, n_negative: int):
+    rng = np.random.default_rng(dim + window)
+    walks = rng.integers(n_words, size=(4, 15)).astype(np.int32)
+    walks[1, 6:], walks[2, 1:] = -1, -1
+    table, rates, seed = noise_table(np.arange(n_words) + 1), np.array([0.05, 0.01]), 2**63 + dim
+    inputs, outputs = random_vectors(n_words, dim, rng), random_vectors(n_words, dim, rng)
+    x, o = inputs.astype(np.float64), outputs.astype(np.float64)
+    draws = Draws(seed)
+    for row, walk in enumerate(walks):
+        words = walk[walk >= 0]
+        for i, word in enumerate(words):
+            reach = 1 + draws.below(window)
+            targets = draws.targets(word, table, n_negative)
+            contexts = np.concatenate([words[max(0, i - reach) : i], words[i + 1 : i + 1 + reach]])
+            to_x, to_o = step(x[contexts], o[targets], rates[0] + (rates[1] - rates[0]) * row / len(walks))
+            np.add.at(x, contexts, to_x)
+            np.add.at(o, targets, to_o)
+    learn_walks(walks, inputs, outputs, window, table, n_negative, rates, np.uint64(seed))
+    assert_close(inputs, x)
+    assert_close(outputs, o)
+
+
+@pytest.mark.parametrize("learn", [True, False])
+@pytest.mark.parametrize(("dim", "n_negative"), [(1, 5), (5, 0), (16, 1), (33, 7), (512, 5)])
+def test_documents_follow_the_equations(dim: int, n_negative: int, learn: bool):
+    rng = np.random.default_rng(dim)
+    tokens, ptr = rng.integers(9, size=40).astype(np.int32), np.array([0, 15, 15, 16, 40])
+    keys, order = rng.integers(2**62, size=4).astype(np.uint64), np.array([3, 0, 1, 2])
+    table, rates = noise_table(np.arange(9) + 1), np.array([0.05, 0.01])
+    documents, outputs = random_vectors(4, dim, rng), random_vectors(9, dim, rng)
+    x, o, done = documents.astype(np.float64), outputs.astype(np.float64), 0
+    for document in order:
+        words, draws = tokens[ptr[document] : ptr[document + 1]], Draws(int(keys[document]))
+        for i in range(len(words)):
+            targets = draws.targets(words[draws.below(len(words))], table, n_negative)
+            share = done / len(tokens) if learn else i / len(words)
+            to_x, to_o = step(x[[document]], o[targets], rates[0] + (rates[1] - rates[0]) * share)
+            x[document] += to_x[0]
+            np.add.at(o, targets, to_o if learn else 0)
+            done += 1
+    learn_documents(tokens, ptr, order, keys, documents, outputs, table, n_negative, rates, learn)
+    assert_close(documents, x)
+    assert_close(outputs, o)
 
 
 def test_negatives_are_drawn_by_three_quarters_of_their_counts():

@@ -11,9 +11,10 @@ from infograph.data.qm9.read import read_qm9
 from infograph.data.sets.catalogue import entry_for
 from infograph.data.sets.places import wheel_folder
 from infograph.errors import InvalidParameter
+from infograph.estimators.infograph import InfoGraph
 from infograph.reproduce import table2
-from infograph.reproduce.cells import Cell, run_cell
-from infograph.reproduce.table2 import choose_cells, compute_table2, table2_cell
+from infograph.reproduce.cells import Busy, Cell, parameters_of, run_cell
+from infograph.reproduce.table2 import best_cell, compute_table2, table2_cell, table2_stages
 
 
 def test_a_finished_cell_is_read_and_not_computed(tmp_path):
@@ -54,15 +55,60 @@ def test_a_failed_cell_leaves_no_result(tmp_path):
     assert run_cell(cell, lambda *_: {"v": 1}, tmp_path)["v"] == 1
 
 
-def test_cells_are_chosen_by_name():
-    cells = choose_cells(["U0", "alpha"], ["all"], epochs=2)
-    assert len(cells) == 2 * (len(table2.OBJECTIVES) + len(table2.REFERENCES))
+def test_two_processes_never_compute_the_same_cell(tmp_path):
+    cell = Cell("t", "once", {})
+
+    def meanwhile(*_):
+        with pytest.raises(Busy, match="another process computes once-"):
+            run_cell(cell, lambda *_: {"v": 2}, tmp_path)
+        return {"v": 1}
+
+    assert run_cell(cell, meanwhile, tmp_path)["v"] == 1
+
+
+def test_what_a_cell_measures_joins_what_is_measured(tmp_path):
+    result = run_cell(Cell("t", "one", {}), lambda *_: {"measured": {"rows": 3}}, tmp_path)
+    assert result["measured"]["rows"] == 3 and result["measured"]["peak_mb"] > 0
+
+
+def test_parameters_are_json_and_leave_out_what_changes_no_result():
+    found = parameters_of(InfoGraph(node_columns=("a", "b"), random_state=3))
+    assert json.loads(json.dumps(found)) == found
+    assert found["epochs"] == 20 and found["node_columns"] == "('a', 'b')"
+    assert not {"random_state", "device", "verbose"} & set(found)
+
+
+def test_cells_of_table_2_are_chosen_by_name(tmp_path):
+    (cells,) = table2_stages(tmp_path, ["U0", "alpha"], ["all"], lam=1e-3, weight_decay=0.0, epochs=2)
+    assert len(cells) == 2 * len(table2.ROWS)
     assert {cell.settings["target"] for cell in cells} == {"U0", "alpha"}
-    assert len(choose_cells(["all", "U0"], ["mean"])) == 12
+    (means,) = table2_stages(tmp_path, ["all", "U0"], ["mean"], lam=0.1)
+    assert len(means) == 12 and "parameters" not in means[0].settings
     with pytest.raises(InvalidParameter, match="no objective 'magic'; there are: mean"):
-        choose_cells(["U0"], ["magic"])
-    assert "lam" not in table2_cell("U0", "supervised").settings
-    assert "epochs" not in table2_cell("U0", "mean").settings
+        next(table2_stages(tmp_path, ["U0"], ["magic"]))
+    given = [table2_cell("U0", row, lam=0.5).settings["parameters"]["lam"] for row in table2.OBJECTIVES]
+    assert given == [1e-3, 1e-3, 0.5, 0.5]  # what a method does not look at stays at its default
+
+
+def test_settings_of_table_2_are_chosen_on_the_validation_molecules_of_alpha(tmp_path):
+    def keep(cell, error):
+        run_cell(cell, lambda *_: {"scores": {"validation_mae": error, "test_mae": 1 / error}}, tmp_path)
+
+    stages = table2_stages(tmp_path, ["U0"], ["supervised", "infograph*"])
+    decays = next(stages)
+    assert [cell.settings["parameters"]["weight_decay"] for cell in decays] == [0.0, 1e-3, 1e-4]
+    for cell, error in zip(decays[:2], (3.0, 2.0), strict=True):
+        keep(cell, error)
+    with pytest.raises(InvalidParameter, match="alpha supervised 0 has no result yet"):
+        best_cell(decays, tmp_path)
+    keep(decays[2], 1.0)
+    lams = next(stages)
+    assert {cell.settings["parameters"]["weight_decay"] for cell in lams} == {1e-4}
+    for cell, error in zip(lams, (3.0, 1.0, 2.0), strict=True):
+        keep(cell, error)
+    (supervised, star), last = next(stages), next(stages, None)
+    assert last is None and star.settings["target"] == "U0"
+    assert star.settings["parameters"]["lam"] == 1e-4 == supervised.settings["parameters"]["weight_decay"]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,93 @@
+"""Every method of Table 1 and every reference on every data set: seconds and peak memory.
+
+    python -m benchmarks.methods [--out benchmarks/results] [--sets MUTAG ...] [--methods wl ...] [--again]
+
+A method makes its vectors or its Gram matrix, with the settings and in the process of `infograph compare`,
+for one seed; a method of several settings (deep graph kernels) makes them all. The limits are 30 minutes and
+8 GB. Beside it stands what `estimate` said before. Rows that the result file has are not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from infograph import load_dataset
+from infograph.data.storage import save_graphs
+from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
+from infograph.reproduce.methods import METHODS
+
+SETS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
+LIMITS = Limits(30 * 60, 8192)
+
+
+def measure(dataset: str, name: str) -> dict[str, Any]:
+    """One row; with "empty" and the reason where a limit was reached."""
+    graphs, method = load_dataset(dataset), METHODS[name]
+    models = [make(0) for make in method.settings.values()]
+    estimates = [model.estimate(graphs) for model in models if hasattr(model, "estimate")]
+    row: dict[str, Any] = {"data": dataset, "method": name, "threads": threads()}
+    if estimates:
+        row["estimated_seconds"] = sum(each.seconds for each in estimates)
+        row["estimated_mb"] = max(each.megabytes for each in estimates)
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "graphs"
+        save_graphs(graphs, saved)
+        try:
+            made = [
+                represent_isolated(saved, name, setting, 0, Path(folder), LIMITS)
+                for setting in method.settings
+            ]
+        except Stopped as reason:
+            return {**row, "empty": str(reason)}
+    return {
+        **row,
+        "seconds": sum(each.seconds for each in made),
+        "peak_mb": max(each.peak_mb for each in made),
+    }
+
+
+def threads() -> int:
+    """How many each process may use."""
+    return int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
+
+
+def describe(row: dict[str, Any]) -> str:
+    """One line."""
+    name = f"{row['data']:16} {row['method']:12}"
+    if "empty" in row:
+        return f"{name} {row['empty']}"
+    said = f"(estimate {row['estimated_seconds']:.0f} s)" if "estimated_seconds" in row else ""
+    return f"{name} {row['seconds']:8.1f} s {row['peak_mb']:6.0f} MB {said}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--again", action="store_true", help="measure rows that are there already")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "methods.json"
+    rows = {}
+    if path.is_file():
+        rows = {(row["data"], row["method"]): row for row in json.loads(path.read_text())["rows"]}
+    for dataset in options.sets:
+        for name in options.methods:
+            if (dataset, name) in rows and not options.again:
+                continue
+            rows[dataset, name] = measure(dataset, name)
+            print(describe(rows[dataset, name]), flush=True)
+            ordered = [rows[each] for each in ((d, m) for d in SETS for m in METHODS) if each in rows]
+            path.write_text(json.dumps({"rows": ordered}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Table 1: accuracy of unsupervised methods, by data set, setting and repeat."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.baselines.kernel import GraphKernel
+from infograph.contract import GraphTransformer
+from infograph.data.graphset import GraphSet
+from infograph.data.sets.registry import load_dataset
+from infograph.data.storage import read_json, replaced_file
+from infograph.errors import InfoGraphError
+from infograph.evaluate import Evaluation, Gram, cross_validate, merge
+from infograph.reproduce.cells import Cell, Result, parameters_of
+from infograph.reproduce.methods import METHODS, Method
+from infograph.train.checkpoint import FILE
+from infograph.train.loop import Watcher
+
+REPEATS, FOLDS, INNER_FOLDS = 5, 10, 5
+SMALL = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI")
+
+
+def table1_cells(
+    data: Sequence[str] = SMALL,
+    methods: Sequence[str] = tuple(METHODS),
+    repeats: Sequence[int] = range(REPEATS),
+) -> list[Cell]:
+    """The cells of some columns and rows: one per setting and repeat, the first repeat of all first."""
+    return [
+        table1_cell(name, METHODS[method], setting, repeat)
+        for repeat in repeats
+        for name in data
+        for method in methods
+        for setting in METHODS[method].searched
+    ]
+
+
+def table1_cell(data: str, method: Method, setting: str, repeat: int, table: str = "table1") -> Cell:
+    """One cell: a method with one setting, made and judged with the seed `repeat`.
+
+    A method that is trained has a figure after each of its `epochs`, from one run.
+    """
+    settings: dict[str, Any] = {
+        "data": data,
+        "method": method.name,
+        "setting": setting,
+        "repeat": repeat,
+        "folds": FOLDS,
+        "inner_folds": INNER_FOLDS,
+        "parameters": parameters_of(method.searched[setting](0)),
+    }
+    if method.epochs:
+        settings["epochs"] = list(method.epochs)
+        del settings["parameters"]["epochs"]
+    return Cell(table, f"{data} {method.name} {setting} {repeat}", settings)
+
+
+def compute_table1(
+    cell: Cell, work: Path, *, method: Method | None = None, watchers: Sequence[Watcher] = ()
+) -> Result:
+    """Represent all graphs, and judge that with the folds of this repeat.
+
+    "empty" has the reason where a method cannot do it, as where training diverges.
+    """
+    settings = cell.settings
+    graphs = load_dataset(settings["data"])
+    method = METHODS[settings["method"]] if method is None else method
+    estimator = method.searched[settings["setting"]](settings["repeat"])
+    evaluations, took = [], {"represent_seconds": 0.0, "evaluate_seconds": 0.0}
+    history: list[dict[str, float]] = []
+    try:
+        for epochs in settings.get("epochs", [None]):
+            kept = work / f"{epochs}.json"
+            if not kept.is_file():
+                began = time.perf_counter()
+                values, history = _represent(estimator, graphs, epochs, work, watchers)
+                middle = time.perf_counter()
+                evaluation = _judge(values, graphs, settings, epochs)
+                with replaced_file(kept) as partial:
+                    partial.write_text(json.dumps({"evaluation": evaluation.to_dict(), "history": history}))
+                took["represent_seconds"] += middle - began
+                took["evaluate_seconds"] += time.perf_counter() - middle
+            record = read_json(kept)
+            evaluations.append(Evaluation.from_dict(record["evaluation"]))
+            history = record["history"]
+    except InfoGraphError as error:
+        return {"empty": " ".join(str(error).split()), "evaluation": None, "history": history}
+    measured = {name: round(value, 2) for name, value in took.items()}
+    return {"empty": "", "evaluation": merge(evaluations).to_dict(), "history": history, "measured": measured}
+
+
+def _represent(
+    estimator: GraphTransformer, graphs: GraphSet, epochs: int | None, work: Path, watchers: Sequence[Watcher]
+) -> tuple[NDArray[Any] | Gram, list[dict[str, float]]]:
+    """Vectors (G, D) or a Gram matrix, and the history of a training.
+
+    A run of 20 epochs goes on from the checkpoint of the one of 10, to the weights that it would have alone.
+    """
+    if isinstance(estimator, GraphKernel):
+        return Gram(estimator.fit(graphs).gram()), []
+    if epochs is None:
+        return _dense(estimator.fit_transform(graphs)), []
+    estimator.set_params(epochs=epochs)
+    began = (work / FILE).is_file()
+    vectors = estimator.fit_transform(graphs, checkpoint=work, resume=began, watchers=watchers)
+    history = [{k: v for k, v in e.items() if "second" not in k} for e in estimator.history_]
+    return _dense(vectors), history
+
+
+def _dense(vectors: Any) -> NDArray[Any]:
+    return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
+
+
+def _judge(
+    values: NDArray[Any] | Gram, graphs: GraphSet, settings: dict[str, Any], epochs: int | None
+) -> Evaluation:
+    name = settings["setting"] if epochs is None else f"{settings['setting']} epochs={epochs}"
+    return cross_validate(
+        {name: values},
+        graphs.graph["y"],
+        repeats=1,
+        folds=settings["folds"],
+        inner_folds=settings["inner_folds"],
+        random_state=settings["repeat"],
+    )
+
+
+def collect(results: Iterable[Result]) -> Evaluation | None:
+    """One evaluation of a method on a data set, from the cells that are there.
+
+    Settings that lack a repeat which others have, or that could not be computed, are left out.
+    """
+    parts = [Evaluation.from_dict(result["evaluation"]) for result in results if not result["empty"]]
+    seeds = {part.seeds[0] for part in parts}
+    repeats: dict[str, set[int]] = {}
+    for part in parts:
+        for candidate in part.candidates:
+            repeats.setdefault(candidate.setting, set()).add(part.seeds[0])
+    whole = [setting for setting, found in repeats.items() if found == seeds]
+    kept = [part.select(settings=whole) for part in parts if part.candidates[0].setting in whole]
+    return merge(kept) if kept else None
+
+
+def group(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
+    """Results by data set and method, both in the order they come."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result["settings"]["data"], result["settings"]["method"]), []).append(result)
+    return groups

@@ -1,0 +1,165 @@
+"""Table 1: cells, what they measure, and a kill in the middle of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infograph import InfoGraph, cross_validate, read_graphs
+from infograph.evaluate import Evaluation
+from infograph.reproduce.cells import run_cell
+from infograph.reproduce.grid import run_grid
+from infograph.reproduce.methods import METHODS, Method
+from infograph.reproduce.outlook import Durations, Outlook, in_words, split_cells
+from infograph.reproduce.table1 import collect, compute_table1, group, table1_cell, table1_cells
+
+GRID = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from infograph import read_graphs
+from infograph.reproduce import table1
+from infograph.reproduce.grid import run_grid
+
+table1.load_dataset = lambda name: read_graphs(sys.argv[1])
+table1.METHODS["infograph"] = replace(table1.METHODS["infograph"], epochs=(2, 4, 40))
+cells = table1.table1_cells(["MUTAG"], ["wl", "infograph", "degrees"], range(1))
+chosen = [cell for cell in cells if "layers" not in cell.name or "4 lr=0.01" in cell.name]
+list(run_grid(chosen, Path(sys.argv[2])))
+"""
+TRAINED = "layers=4 lr=0.001"
+QUICK = replace(METHODS["infograph"], epochs=(2, 4, 12))
+
+
+def test_the_grid_of_infograph_is_the_papers():
+    method = METHODS["infograph"]
+    assert len(method.searched) * len(method.epochs) == 27
+    cells = table1_cells(["MUTAG"], ["infograph"])
+    assert len(cells) == 9 * 5 and len({cell.key for cell in cells}) == 45
+    assert cells[0].settings["epochs"] == [10, 20, 100]
+    assert {cell.settings["repeat"] for cell in cells[:9]} == {0}
+    assert len(table1_cells(["MUTAG", "PTC_MR"], ["wl", "sp"], range(2))) == 2 * 2 * 6
+
+
+def test_a_setting_that_changes_is_another_cell():
+    a = table1_cell("MUTAG", METHODS["sp"], "default", 0)
+    other = Method("sp", "SP", METHODS["wl"].settings)
+    assert a.key != table1_cell("MUTAG", other, "default", 0).key
+
+
+def test_one_run_gives_what_runs_of_their_own_give(tiny_mutag, tmp_path):
+    cell = table1_cell("MUTAG", QUICK, TRAINED, 1)
+    result = run_cell(cell, compute_table1, tmp_path / "results")
+    evaluation = Evaluation.from_dict(result["evaluation"])
+    assert [each.setting for each in evaluation.candidates] == [
+        f"{TRAINED} epochs={epochs}" for epochs in QUICK.epochs
+    ]
+    assert len(result["history"]) == 12 and "seconds" not in result["history"][0]
+    assert result["measured"]["represent_seconds"] > 0
+    graphs = read_graphs(tiny_mutag)
+    vectors = InfoGraph(layers=4, lr=1e-3, epochs=4, random_state=1).fit_transform(graphs)
+    alone = cross_validate(vectors, graphs.graph["y"], repeats=1, random_state=1)
+    np.testing.assert_array_equal(evaluation.candidates[1].outer, alone.candidates[0].outer)
+    np.testing.assert_array_equal(evaluation.candidates[1].inner, alone.candidates[0].inner)
+
+
+def test_cells_of_a_method_are_one_evaluation(tiny_mutag, tmp_path):
+    cells = table1_cells(["MUTAG"], ["wl", "degrees"], range(2))
+    found = [done.result for done in run_grid(cells, tmp_path)]
+    groups = group(found)
+    assert list(groups) == [("MUTAG", "wl"), ("MUTAG", "degrees")]
+    evaluation = collect(groups["MUTAG", "wl"])
+    assert evaluation.seeds == (0, 1) and len(evaluation.candidates) == 5
+    partly = collect(groups["MUTAG", "wl"][:-1])  # its last setting lacks a repeat
+    assert len(partly.candidates) == 4
+    failed = {**groups["MUTAG", "degrees"][0], "empty": "diverged", "evaluation": None}
+    assert collect([failed]) is None
+
+
+def test_a_method_that_cannot_says_why(tiny_mutag, tmp_path):
+    broken = Method("infograph", "", {"x": lambda seed: InfoGraph(lr=1e30, random_state=seed)}, epochs=(2,))
+    cell = table1_cell("MUTAG", broken, "x", 0)
+    result = run_cell(cell, lambda c, work: compute_table1(c, work, method=broken), tmp_path)
+    assert "learning rate" in result["empty"] and result["evaluation"] is None
+
+
+def test_a_budget_stops_inside_a_training_and_the_next_run_goes_on(tiny_mutag, tmp_path):
+    cell = table1_cell("MUTAG", replace(QUICK, epochs=(40,)), TRAINED, 0)
+    done = list(run_grid([cell, cell], tmp_path / "a", budget=0.2))
+    assert [each.outcome for each in done] == ["late"] and cell.read(tmp_path / "a") is None
+    assert (tmp_path / "a" / ".work" / "table1" / cell.key / "checkpoint.safetensors").is_file()
+    (again,) = run_grid([cell], tmp_path / "a")
+    (straight,) = run_grid([cell], tmp_path / "b")
+    assert again.outcome == straight.outcome == "computed"
+    assert _without_measured(cell.path(tmp_path / "a")) == _without_measured(cell.path(tmp_path / "b"))
+    assert next(run_grid([cell], tmp_path / "a")).outcome == "read"
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_files(tmp_path):
+    cells = table1_cells(["MUTAG"], ["degrees", "untrained"], range(1))
+    for folder, workers in (("here", 1), ("there", 2)):
+        done = list(run_grid(cells, tmp_path / folder, workers=workers))
+        assert {each.outcome for each in done} == {"computed"}
+    for cell in cells:
+        files = [cell.path(tmp_path / folder) for folder in ("here", "there")]
+        assert _without_measured(files[0]) == _without_measured(files[1])
+    assert json.loads(files[1].read_text())["measured"]["machine"]["threads"] == 1
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_it_ends_as_if_nothing_had_happened(tiny_mutag, tmp_path):
+    command = [sys.executable, "-c", GRID, str(tiny_mutag)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    killed, straight = tmp_path / "killed", tmp_path / "straight"
+    with subprocess.Popen([*command, str(killed)], env=environment, stderr=subprocess.DEVNULL) as child:
+        _wait_for(lambda: list(killed.glob(".work/table1/*/4.json")))
+        os.kill(child.pid, signal.SIGKILL)
+    done_before = {path.name: path.stat().st_mtime_ns for path in killed.glob("table1/*.json")}
+    assert list(killed.glob(".work/table1/*/checkpoint.safetensors"))
+    for folder in (killed, straight):
+        subprocess.run([*command, str(folder)], env=environment, check=True, capture_output=True)
+    names = sorted(path.name for path in straight.glob("table1/*.json"))
+    assert names == sorted(path.name for path in killed.glob("table1/*.json")) and len(names) >= 4
+    for name in names:
+        assert _without_measured(killed / "table1" / name) == _without_measured(straight / "table1" / name)
+    for name, stamp in done_before.items():
+        assert (killed / "table1" / name).stat().st_mtime_ns == stamp  # never computed twice
+    assert not list(killed.glob(".work/table1/*"))
+
+
+def test_time_left_is_told_from_cells_of_the_same_kind(tiny_mutag, tmp_path):
+    cells = table1_cells(["MUTAG"], ["sp", "wl"], range(1))
+    known = Durations(tmp_path, cells)
+    assert str(known.outlook([], cells)) == "not known yet"
+    list(run_grid(cells[:2], tmp_path))
+    done, missing = split_cells(cells, tmp_path)
+    assert (len(done), len(missing)) == (2, 4)
+    known = Durations(tmp_path, cells)
+    outlook = known.outlook(done, missing)
+    assert outlook.unknown == 0 and outlook.seconds == pytest.approx(
+        4 * cells[1].read(tmp_path)["measured"]["seconds"]
+    )
+    assert str(Outlook(3, 3, 0.0, 0)) == "done"
+    assert str(Outlook(1, 5, 90.0, 2)) == "2 min, and 2 cells of unknown length"
+    assert [in_words(each) for each in (40, 600, 5400)] == ["40 s", "10 min", "1.5 h"]
+
+
+def _without_measured(path: Path) -> dict:
+    return {key: value for key, value in json.loads(path.read_text()).items() if key != "measured"}
+
+
+def _wait_for(happened, seconds: float = 120.0) -> None:
+    until = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < until, "nothing happened"
+        time.sleep(0.01)
