@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks import memory, molecules, readme, training
+from benchmarks import kernels, memory, methods, molecules, readme, skipgram, training
 
 if __name__ == "__main__":
     training.main()
     memory.main()
     molecules.main()
+    skipgram.main()
+    kernels.main()
+    methods.main()
     readme.main()

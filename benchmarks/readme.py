@@ -13,15 +13,18 @@ import re
 from pathlib import Path
 from typing import Any
 
-from infograph.methods.objectives import TITLES
-from infograph.reproduce.table2 import OBJECTIVES
+from benchmarks.methods import SETS
+from infograph.report.reproduction import readme_blocks
+from infograph.reproduce.methods import METHODS
 
 ROOT = Path(__file__).parent.parent
 STUDY = ROOT / "results" / "study-MUTAG.json"
 TRAINING = ROOT / "benchmarks" / "results" / "training.json"
 MEMORY = ROOT / "benchmarks" / "results" / "memory.json"
 MOLECULES = ROOT / "benchmarks" / "results" / "molecules.json"
-TABLE2 = ROOT / "results" / "table2"
+KERNELS = ROOT / "benchmarks" / "results" / "kernels.json"
+ALL_METHODS = ROOT / "benchmarks" / "results" / "methods.json"
+SKIPGRAM = ROOT / "benchmarks" / "results" / "skipgram.json"
 
 
 def study_table(study: dict[str, Any]) -> str:
@@ -79,28 +82,44 @@ def molecules_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-REFERENCES = {
-    "mean": "mean of the labels",
-    "atom-counts": "least squares on atom counts",
-    "fingerprints": "fingerprints, random forest",
-}
-
-
-def table2(results: list[dict[str, Any]]) -> str:
-    """Test errors on QM9, by method and target, and their ratio to the supervised one's."""
-    found = {(r["settings"]["objective"], r["settings"]["target"]): r for r in results}
-    targets = sorted({target for _, target in found})
-    heads = [f"{t}, {found['supervised', t]['unit']}" for t in targets]
-    lines = ["| method | " + " | ".join(heads) + " |", "|---" * (len(targets) + 1) + "|"]
-    rows = REFERENCES | {objective: TITLES[objective] for objective in OBJECTIVES}
-    for objective, name in rows.items():
-        cells = []
-        for target in targets:
-            error = found[objective, target]["scores"]["test_mae"]
-            ratio = error / found["supervised", target]["scores"]["test_mae"]
-            cells.append(f"{error:.3g} ({ratio:.2f})")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+def kernels_table(result: dict[str, Any]) -> str:
+    """The same Gram matrices by this package and by GraKeL."""
+    lines = ["| data | kernel | infograph, s | GraKeL, s | times faster |", "|---|---|---|---|---|"]
+    for row in result["rows"]:
+        stopped = "grakel_stopped_after" in row
+        theirs = (
+            f"stopped at {row['grakel_stopped_after']:.0f}" if stopped else f"{row['grakel_seconds']:.3g}"
+        )
+        times = f"{'over ' if stopped else ''}{row['times_faster']:,.0f}"
+        lines.append(f"| {row['data']} | {row['kernel']} | {row['seconds']:.2g} | {theirs} | {times} |")
+    lines += ["", f"{result['threads']} thread each. GK counts connected graphlets of four nodes."]
     return "\n".join(lines)
+
+
+def methods_table(rows: list[dict[str, Any]], skipgram: dict[str, Any]) -> str:
+    """Seconds of every method on every data set, and the most memory one of them took."""
+    found = {(row["method"], row["data"]): row for row in rows}
+    sets = [name for name in SETS if any(data == name for _, data in found)]
+    lines = [f"| method | {' | '.join(sets)} | peak, MB |", "|---" * (len(sets) + 2) + "|"]
+    for name, method in METHODS.items():
+        cells = [found.get((name, data), {}) for data in sets]
+        peak = max((cell.get("peak_mb", 0) for cell in cells), default=0)
+        seconds = [_seconds(cell) for cell in cells]
+        lines.append(f"| {method.title} | {' | '.join(seconds)} | {peak:,.0f} |")
+    several = {row["threads"] for row in rows if row["method"] == "infograph"}
+    lines += [
+        "",
+        f"Seconds for one seed on one thread (InfoGraph: up to {max(several, default=1)}), vectors or Gram "
+        "matrix, classifier excluded. The skip-gram behind DGK, node2vec, sub2vec and graph2vec reads "
+        f"{skipgram['words_per_second']:,.0f} words a second, {skipgram['times_faster']:.1f} times gensim's.",
+    ]
+    return "\n".join(lines)
+
+
+def _seconds(cell: dict[str, Any]) -> str:
+    if "seconds" not in cell:
+        return str(cell.get("empty", ""))
+    return "<1" if cell["seconds"] < 1 else f"{cell['seconds']:,.0f}"
 
 
 def render(readme: str) -> str:
@@ -110,7 +129,11 @@ def render(readme: str) -> str:
         "benchmark:training": training_table(json.loads(TRAINING.read_text())),
         "benchmark:memory": memory_table(json.loads(MEMORY.read_text())),
         "benchmark:molecules": molecules_table(json.loads(MOLECULES.read_text())),
-        "table2": table2([json.loads(path.read_text()) for path in sorted(TABLE2.glob("*.json"))]),
+        "benchmark:kernels": kernels_table(json.loads(KERNELS.read_text())),
+        "benchmark:methods": methods_table(
+            json.loads(ALL_METHODS.read_text())["rows"], json.loads(SKIPGRAM.read_text())
+        ),
+        **readme_blocks(ROOT / "results"),
     }
     for name, table in blocks.items():
         pattern = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)

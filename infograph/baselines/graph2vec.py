@@ -9,7 +9,7 @@ from infograph.baselines.bounded import Estimate, check_choice, check_whole
 from infograph.baselines.documents import DocumentEmbedding
 from infograph.baselines.kernel import Matrix
 from infograph.baselines.reading import label_schema
-from infograph.baselines.subtrees import NODE_FEATURES, NodeFeatures, count_subtrees
+from infograph.baselines.subtrees import NODE_FEATURES, NodeFeatures, count_subtrees, or_degree
 from infograph.baselines.tokens import Tokens
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
@@ -100,4 +100,5 @@ class Graph2Vec(DocumentEmbedding):
         return label_schema(graphs, node, self.edge_columns)
 
     def _count(self, graphs: GraphSet) -> tuple[Tokens, Matrix]:
-        return count_subtrees(graphs, self._made_with["rounds"], self._made_with["node_features"])
+        features = or_degree(graphs, self._made_with["node_features"])
+        return count_subtrees(graphs, self._made_with["rounds"], features)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from infograph.baselines.subtrees import named_colours
+from infograph.baselines.subtrees import named_colours, or_degree
 from infograph.baselines.tokens import Tokens
 from infograph.data.graphset import GraphSet
 
@@ -47,7 +47,7 @@ def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
     of a group is its first.
     """
     simple, matrix = simplified(graphs)
-    colours, tokens = named_colours(simple, rounds)
+    colours, tokens = named_colours(simple, rounds, or_degree(simple))
     name = tokens[-1][:, colours.node_colours[-1]]  # (2, N)
     pair = graphs.node_graph.astype(np.int64) * colours.n_colours(rounds) + colours.node_colours[-1]
     _, centres, group, sizes = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)

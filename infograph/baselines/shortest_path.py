@@ -68,23 +68,7 @@ class ShortestPath(CountKernel):
         return label_schema(graphs, self.node_columns, None, edges=False)
 
     def _count(self, graphs: GraphSet) -> tuple[Tokens, Matrix]:
-        from infograph.baselines.path_counts import count_paths
-
-        label = node_inputs(graphs)[0].astype(np.int64)  # (N,)
-        first = np.unique(label, return_index=True)[1]
-        order, place, names, name_ptr = _sort_labels(graphs, label)
-        arcs = arcs_of(graphs)
-        inside = arcs.targets - np.repeat(graphs.node_ptr[graphs.node_graph], arcs.degrees)
-        rows, row_ptr = count_paths(arcs.node_ptr, arcs.ptr, inside.astype(np.int32), order, place)
-        offset = np.repeat(name_ptr[:-1], np.diff(row_ptr))
-        source, target = names[rows[:, 0] + offset], names[rows[:, 1] + offset]  # (R,) labels
-        n_labels, n_lengths = len(first), rows[:, 2].max(initial=0) + 1
-        paths, columns = np.unique((source * n_labels + target) * n_lengths + rows[:, 2], return_inverse=True)
-        counts = csr_matrix((rows[:, 3].astype(np.float64), columns, row_ptr), (len(graphs), len(paths)))
-        label_tokens = row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]  # (2, L)
-        ends, length = np.divmod(paths, n_lengths)
-        source, target = np.divmod(ends, n_labels)
-        return join(label_tokens[:, source], label_tokens[:, target], number_tokens(length)), counts
+        return count_shortest_paths(graphs)
 
     def estimate(self, graphs: Any) -> Estimate:
         """From n (n + m) steps of breadth-first search per graph, and the number of different paths."""
@@ -99,6 +83,27 @@ class ShortestPath(CountKernel):
         table = float((16 * some * sizes).max())
         seconds = 4e-9 * (sizes * (sizes + arcs)).sum() + 5e-7 * paths + 2e-7 * len(known) ** 2
         return Estimate(float(seconds), float(BASE_MB + (120 * paths + table + 24 * len(known) ** 2) / 1e6))
+
+
+def count_shortest_paths(graphs: GraphSet) -> tuple[Tokens, Matrix]:
+    """Distinct paths (labels of both ends and length; 2, C), and how many pairs of nodes have each (G, C)."""
+    from infograph.baselines.path_counts import count_paths
+
+    label = node_inputs(graphs)[0].astype(np.int64)  # (N,)
+    first = np.unique(label, return_index=True)[1]
+    order, place, names, name_ptr = _sort_labels(graphs, label)
+    arcs = arcs_of(graphs)
+    inside = arcs.targets - np.repeat(graphs.node_ptr[graphs.node_graph], arcs.degrees)
+    rows, row_ptr = count_paths(arcs.node_ptr, arcs.ptr, inside.astype(np.int32), order, place)
+    offset = np.repeat(name_ptr[:-1], np.diff(row_ptr))
+    source, target = names[rows[:, 0] + offset], names[rows[:, 1] + offset]  # (R,) labels
+    n_labels, n_lengths = len(first), rows[:, 2].max(initial=0) + 1
+    paths, columns = np.unique((source * n_labels + target) * n_lengths + rows[:, 2], return_inverse=True)
+    counts = csr_matrix((rows[:, 3].astype(np.float64), columns, row_ptr), (len(graphs), len(paths)))
+    label_tokens = row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]  # (2, L)
+    ends, length = np.divmod(paths, n_lengths)
+    source, target = np.divmod(ends, n_labels)
+    return join(label_tokens[:, source], label_tokens[:, target], number_tokens(length)), counts
 
 
 def _sort_labels(

@@ -13,8 +13,8 @@ from scipy.sparse import csr_matrix, hstack
 from infograph.baselines.compiled import mix64, mix_keys
 from infograph.baselines.graphlets import Graphlets
 from infograph.baselines.kernel import Matrix
-from infograph.baselines.shortest_path import ShortestPath
-from infograph.baselines.subtrees import subtrees_by_round
+from infograph.baselines.shortest_path import count_shortest_paths
+from infograph.baselines.subtrees import named_colours, or_degree
 from infograph.baselines.tokens import Tokens, join, number_tokens, row_tokens
 from infograph.baselines.walks import random_walks
 from infograph.data.graphset import GraphSet
@@ -41,14 +41,15 @@ class Substructures:
 def find(graphs: GraphSet, structure: str, rounds: int, random_state: int) -> Substructures:
     """Count the substructures of all graphs: "wl", "graphlet", "walk" or "shortest-path"."""
     if structure == "wl":
-        parts, counts = subtrees_by_round(graphs, rounds)
+        colours, parts = named_colours(graphs, rounds, or_degree(graphs))
         widths = np.cumsum([0, *(part.shape[1] for part in parts)])
-        return Substructures(np.hstack(parts), hstack(counts, format="csr"), tuple(widths.tolist()))
+        counts = hstack(colours.graph_counts, format="csr")
+        return Substructures(np.hstack(parts), counts, tuple(widths.tolist()))
     if structure == "graphlet":
         counts = csr_matrix(Graphlets(5, random_state=random_state).fit_transform(graphs))
         tokens = number_tokens(np.arange(counts.shape[1]))
     elif structure == "shortest-path":
-        tokens, counts = ShortestPath()._count(graphs)
+        tokens, counts = count_shortest_paths(graphs)
     else:
         tokens, counts = _walk_labels(graphs, random_state)
     return Substructures(tokens, counts, (0, tokens.shape[1]))

@@ -35,8 +35,12 @@ def compare(
         str, typer.Option(metavar="NAME,...", help="Methods to compare, or all; --list names them.")
     ] = "all",
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for the table and the results per method.")
-    ] = Path("runs/compare"),
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for the table and the results per method. [default: runs/compare-SOURCE]",
+        ),
+    ] = None,
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="What a method may take, such as 90s, 30m or 2h.")
     ] = "30m",
@@ -75,6 +79,7 @@ def compare(
         say(line)
     if estimate:
         return
+    out = out or Path("runs") / f"compare-{job.name}"
     limits = Limits(parse_duration(budget), parse_size(memory))
     with Stages() as watch:
         rows = job.run(out, limits, watch)

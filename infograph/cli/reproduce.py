@@ -14,6 +14,8 @@ import typer
 from infograph.cli.options import AsJson, names
 from infograph.cli.output import err, print_json, print_table, say
 from infograph.cli.quantities import parse_duration
+from infograph.cli.reproduce_report import report
+from infograph.cli.reproduce_status import status
 
 if TYPE_CHECKING:
     from infograph.reproduce.cells import Cell, Result
@@ -30,6 +32,10 @@ reproduce = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+
+
+reproduce.command()(status)
+reproduce.command()(report)
 
 
 @reproduce.command()

@@ -13,7 +13,7 @@ from infograph.errors import InfoGraphError, InvalidParameter
 from infograph.report.comparison import write_comparison
 from infograph.report.study import Watch
 from infograph.report.target import Target
-from infograph.reproduce.compare import Compared, Protocol, compare, find_method
+from infograph.reproduce.compare import Compared, Protocol, compare, find_method, majority_line
 from infograph.reproduce.isolated import Limits
 from infograph.reproduce.methods import METHODS
 
@@ -81,11 +81,11 @@ class Comparison:
             target.values[judged],
             chosen,
             out,
-            name=self.name,
             protocol=self.protocol,
             limits=limits,
             watch=tell,
         )
+        rows.append(majority_line(target.values[judged]))
         about = {"source": self.name, "graphs": len(graphs), "protocol": vars(self.protocol)}
         write_comparison(rows, out, f"Methods on {self.name}", [*self.notes, *target.notes], about)
         return rows

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.fingerprint import fingerprint
@@ -68,7 +69,6 @@ def compare(
     methods: Sequence[str],
     results: str | Path,
     *,
-    name: str = "graphs",
     protocol: Protocol = Protocol(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
     watch: Watch = lambda *_: None,
@@ -80,7 +80,6 @@ def compare(
         labels: (G,) their classes.
         methods: names in `infograph.reproduce.methods.METHODS`.
         results: a folder that keeps one file per method.
-        name: what the graphs are called.
         protocol: how methods are judged.
         limits: what each method may take; one that takes more is stopped, and its line says so.
         watch: told before and after every method.
@@ -95,7 +94,7 @@ def compare(
         save_graphs(graphs, saved)
         for done, method in enumerate(chosen):
             watch(method.title, done, len(chosen), "")
-            cell = _cell(method, graphs, labels, name, protocol)
+            cell = _cell(method, graphs, labels, protocol)
             result = run_cell(
                 cell,
                 lambda _, work, method=method: _judge(method, saved, labels, work, protocol, limits),  # type: ignore[misc]
@@ -107,6 +106,13 @@ def compare(
     return rows
 
 
+def majority_line(labels: NDArray[Any]) -> Compared:
+    """What always answering the largest class gives."""
+    sizes = np.unique(labels, return_counts=True)[1]
+    share = 100 * float(sizes.max() / sizes.sum())
+    return Compared("majority class", share, paper=share)
+
+
 def find_method(name: str) -> Method:
     """The method of that name."""
     if name.casefold() not in METHODS:
@@ -114,7 +120,7 @@ def find_method(name: str) -> Method:
     return METHODS[name.casefold()]
 
 
-def _cell(method: Method, graphs: GraphSet, labels: NDArray[Any], name: str, protocol: Protocol) -> Cell:
+def _cell(method: Method, graphs: GraphSet, labels: NDArray[Any], protocol: Protocol) -> Cell:
     settings = {
         "method": method.name,
         "settings": method.describe(),
@@ -122,7 +128,7 @@ def _cell(method: Method, graphs: GraphSet, labels: NDArray[Any], name: str, pro
         "labels": hashlib.sha256("\n".join(map(str, labels)).encode()).hexdigest()[:16],
         **vars(protocol),
     }
-    return Cell(f"compare-{name}", method.name, settings)
+    return Cell("methods", method.name, settings)
 
 
 def _judge(
