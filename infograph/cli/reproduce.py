@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infograph.cli.options import AsJson, names
-from infograph.cli.output import err, print_json, print_table, say
+from infograph.cli.output import err, print_json, print_table, say, show
 from infograph.cli.quantities import parse_duration
 from infograph.cli.reproduce_report import report
 from infograph.cli.reproduce_status import status
@@ -135,10 +135,13 @@ def _show_table1(found: Sequence[Result]) -> None:
         published = paper_score(title, data)
         ours = [(100 * score.mean, 100 * score.std) for score in (evaluation.leak_free(), evaluation.paper())]
         shown = ["" if each is None else _figure(*each) for each in (*ours, published)]
-        extent = f"{len(evaluation.candidates)} settings, {len(evaluation.seeds)} repeats"
+        extent = f"{len(evaluation.candidates)} x {len(evaluation.seeds)}"
         rows.append((data, title, shown[0], shown[1], shown[2], extent))
-    head = ("data", "method", "leak-free, %", "paper's protocol, %", "the paper, %", "")
+    head = ("data", "method", "leak-free, %", "best on test, %", "paper, %", "runs")
     print_table(head, rows, texts=(1, 5))
+    show(
+        "Leak-free: all chosen on inner folds. Best on test: the paper's protocol. Runs: settings x repeats."
+    )
 
 
 def _figure(mean: float, deviation: float) -> str:
@@ -175,9 +178,9 @@ def _run(stages: Iterable[Sequence[Cell]], results: Path, workers: int, budget: 
             done.append(each)
             if each.outcome == "read":
                 continue
-            missing.remove(each.cell)
             what = each.reason
             if each.result is not None:
+                missing.remove(each.cell)
                 known.add(each.cell, each.result["measured"]["seconds"])
                 there.append(each.cell)
                 what = each.result.get("empty") or f"{each.result['measured']['seconds']:.1f} s"

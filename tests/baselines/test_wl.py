@@ -60,5 +60,7 @@ def test_wrong_rounds(rounds):
 
 
 def test_wrong_node_features():
-    with pytest.raises(InvalidParameter, match="node_features='degrees': expected 'auto', 'constant' or 'degree'"):
+    with pytest.raises(
+        InvalidParameter, match="node_features='degrees': expected 'auto', 'constant' or 'degree'"
+    ):
         WeisfeilerLehman(node_features="degrees").fit(random_set(0))

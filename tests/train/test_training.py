@@ -12,6 +12,7 @@ from infograph import InfoGraph, load_dataset
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
 from infograph.train.batches import cut, shuffled
 from infograph.train.checkpoint import FILE
+from infograph.train.loop import drop_tiny
 
 SMALL = {"dim": 12, "layers": 2, "batch_size": 16, "epochs": 4}
 
@@ -129,3 +130,23 @@ def test_training_tells_pairs_apart(graphs):
     )
     assert model.history_[-1]["accuracy"] > 0.6
     assert model.history_[-1]["mi"] > 0.1
+
+
+def test_weights_that_decay_to_nothing_become_zero_and_not_denormal():
+    layer = torch.nn.Linear(30, 20)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=1e-3, weight_decay=1e-3)
+    with torch.no_grad():
+        layer.weight[:10] = 1e-35
+        before = layer.weight[10:].clone()
+    layer(torch.zeros(1, 30)).sum().backward()
+    optimiser.step()
+    with torch.no_grad():
+        layer.weight[:10] = 1e-35
+    drop_tiny(optimiser)
+    assert (layer.weight[:10] == 0).all() and (optimiser.state[layer.weight]["exp_avg"][:10] == 0).all()
+    assert (layer.weight[10:] != 0).all() and not torch.equal(layer.weight[10:], before)
+    plain = torch.optim.Adam(layer.parameters())
+    with torch.no_grad():
+        layer.weight[:10] = 1e-35
+    drop_tiny(plain)  # without weight decay nothing is touched
+    assert (layer.weight[:10] != 0).all()

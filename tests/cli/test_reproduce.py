@@ -1,0 +1,49 @@
+"""`infograph reproduce`: cells, where they stand, and the report, as a reader types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_cells_are_computed_once_and_shown(run: Run, tmp_path: Path) -> None:
+    command = ("reproduce", "table1", "--data", "MUTAG", "--method", "degrees", "--repeats", "2")
+    first = run(*command, "--results", tmp_path)
+    assert first.code == 0 and "MUTAG  node degrees" in first.out and "1 x 2" in first.out
+    assert "0 of 2 cells are there; left: not known yet" in first.err
+    assert "MUTAG degrees default 1: " in first.err and "(2 of 2 cells; left: done)" in first.err
+    again = run(*command, "--results", tmp_path)
+    assert again.out == first.out and again.err == ""
+    stated = run("reproduce", "status", "--results", tmp_path, "--json").json
+    (row,) = [each for each in stated if each["done"] and each["table"] == "table1"]
+    assert (row["column"], row["row"], row["done"], row["cells"]) == ("MUTAG", "degrees", 2, 5)
+    assert "2/" in run("reproduce", "status", "--results", tmp_path).out
+    written = run("reproduce", "report", "--results", tmp_path, "--out", tmp_path / "report")
+    assert written.code == 0 and (tmp_path / "report" / "report.html").is_file()
+    assert "2 of 5 repeats" in (tmp_path / "report" / "tables.md").read_text()
+
+
+def test_cells_are_chosen_by_pattern(run: Run, tmp_path: Path) -> None:
+    command = ("reproduce", "table1", "--data", "MUTAG", "--method", "all", "--repeats", "1")
+    found = run(*command, "--cells", "mutag wl rounds=[12] *", "--results", tmp_path, "--json").json
+    assert [each["cell"] for each in found] == [f"MUTAG wl rounds={r} normalise=True 0" for r in (1, 2)]
+
+
+def test_mistakes_are_one_sentence(run: Run, tmp_path: Path) -> None:
+    for arguments, sentence in (
+        (("table1", "--data", "MUTANT"), "no data set 'MUTANT'; there are: MUTAG, PTC_MR"),
+        (("table1", "--method", "magic"), "no method 'magic'; there are: rw, sp"),
+        (("table2", "--target", "U1"), "no target 'U1'; there are: mu, alpha"),
+        (("table2", "--objective", "magic"), "no objective 'magic'; there are: mean, atom-counts"),
+        (("table1", "--budget", "soon"), "'soon' is not a time such as 90s, 30m or 2h"),
+    ):
+        done = run("reproduce", *arguments, "--results", tmp_path)
+        assert done.code == 2 and sentence in " ".join(done.err.split()), done.err
+
+
+def test_a_spent_budget_leaves_the_rest_for_later(run: Run, tmp_path: Path) -> None:
+    command = ("reproduce", "table1", "--data", "MUTAG", "--method", "wl", "--repeats", "1")
+    done = run(*command, "--budget", "0.001s", "--results", tmp_path)
+    assert done.code == 0 and "the budget is spent" in done.err and "of 5 cells" in done.err
+    assert len(list(tmp_path.glob("table1/*"))) < 5
