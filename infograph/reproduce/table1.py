@@ -65,14 +65,31 @@ def table1_cell(data: str, method: Method, setting: str, repeat: int, table: str
 def compute_table1(
     cell: Cell, work: Path, *, method: Method | None = None, watchers: Sequence[Watcher] = ()
 ) -> Result:
-    """Represent all graphs, and judge that with the folds of this repeat.
+    """Represent all graphs, and judge that with the folds of this repeat."""
+    settings = cell.settings
+    method = METHODS[settings["method"]] if method is None else method
+    return judged(method.searched[settings["setting"]](settings["repeat"]), settings, work, watchers)
+
+
+def judged(
+    estimator: GraphTransformer,
+    settings: dict[str, Any],
+    work: Path,
+    watchers: Sequence[Watcher] = (),
+    **judging: Any,
+) -> Result:
+    """The result of a cell: what an estimator makes of a data set, and its scores.
 
     "empty" has the reason where a method cannot do it, as where training diverges.
+
+    Args:
+        estimator: with its seed, not fitted.
+        settings: of the cell.
+        work: its folder; scores after some epochs wait there for the others.
+        watchers: of the training.
+        judging: further arguments of `cross_validate`.
     """
-    settings = cell.settings
     graphs = load_dataset(settings["data"])
-    method = METHODS[settings["method"]] if method is None else method
-    estimator = method.searched[settings["setting"]](settings["repeat"])
     evaluations, took = [], {"represent_seconds": 0.0, "evaluate_seconds": 0.0}
     history: list[dict[str, float]] = []
     try:
@@ -82,7 +99,7 @@ def compute_table1(
                 began = time.perf_counter()
                 values, history = _represent(estimator, graphs, epochs, work, watchers)
                 middle = time.perf_counter()
-                evaluation = _judge(values, graphs, settings, epochs)
+                evaluation = _judge(values, graphs, settings, epochs, judging)
                 with replaced_file(kept) as partial:
                     partial.write_text(json.dumps({"evaluation": evaluation.to_dict(), "history": history}))
                 took["represent_seconds"] += middle - began
@@ -119,7 +136,11 @@ def _dense(vectors: Any) -> NDArray[Any]:
 
 
 def _judge(
-    values: NDArray[Any] | Gram, graphs: GraphSet, settings: dict[str, Any], epochs: int | None
+    values: NDArray[Any] | Gram,
+    graphs: GraphSet,
+    settings: dict[str, Any],
+    epochs: int | None,
+    judging: dict[str, Any],
 ) -> Evaluation:
     name = settings["setting"] if epochs is None else f"{settings['setting']} epochs={epochs}"
     return cross_validate(
@@ -129,6 +150,7 @@ def _judge(
         folds=settings["folds"],
         inner_folds=settings["inner_folds"],
         random_state=settings["repeat"],
+        **judging,
     )
 
 

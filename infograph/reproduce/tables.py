@@ -9,9 +9,14 @@ from typing import Any
 from infograph.reproduce.cells import Cell, Result
 from infograph.reproduce.table1 import compute_table1
 from infograph.reproduce.table2 import compute_table2
+from infograph.reproduce.variants import compute_variant
 from infograph.train.loop import Watcher
 
-COMPUTE: dict[str, Callable[..., Result]] = {"table1": compute_table1, "table2": compute_table2}
+COMPUTE: dict[str, Callable[..., Result]] = {
+    "table1": compute_table1,
+    "table2": compute_table2,
+    "variants": compute_variant,
+}
 
 
 def compute(cell: Cell, work: Path, watchers: Sequence[Watcher] = ()) -> Result:

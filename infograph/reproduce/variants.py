@@ -1,0 +1,98 @@
+"""What else could InfoGraph be on these data sets: one thing changed at a time, in a table of its own.
+
+Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it and never in it.
+All have 4 layers and the learning rate 0.001; the first line is that setting of Table 1 as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from infograph.estimators.infograph import InfoGraph
+from infograph.reproduce.cells import Cell, Result, parameters_of
+from infograph.reproduce.methods import EPOCHS
+from infograph.reproduce.table1 import FOLDS, INNER_FOLDS, REPEATS, SMALL, judged
+from infograph.train.loop import Watcher
+
+UNLABELLED = ("IMDB-BINARY", "IMDB-MULTI")  # no node labels
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change.
+
+    Attributes:
+        name: on the command line and in file names.
+        title: in words.
+        parameters: of `InfoGraph`, that differ.
+        judging: of `cross_validate`, that differ; JSON-ready.
+        data: the data sets where it makes a difference.
+    """
+
+    name: str
+    title: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    judging: dict[str, Any] = field(default_factory=dict)
+    data: tuple[str, ...] = SMALL
+
+    def make(self, seed: int) -> InfoGraph:
+        """The estimator."""
+        return InfoGraph(layers=4, lr=1e-3, random_state=seed, **self.parameters)
+
+
+VARIANTS: dict[str, Variant] = {
+    variant.name: variant
+    for variant in (
+        Variant("base", "as in Table 1"),
+        Variant("unscaled", "vectors not standardised", judging={"scale": False}),
+        Variant("linear", "a linear support vector machine", judging={"classifiers": "svm-linear"}),
+        Variant("node", "a weight per node instead of per graph", {"weighting": "node"}),
+        Variant("conditioned", "the conditioned discriminator", {"discriminator": "conditioned"}),
+        Variant("mean", "mean readout", {"readout": "mean"}),
+        Variant("degree", "degrees as node features", {"node_features": "degree"}, data=UNLABELLED),
+        Variant("edges", "edge labels (GINE)", {"edge_columns": ["label"]}, data=("MUTAG", "PTC_MR")),
+        Variant("batch 32", "batches of 32 graphs", {"batch_size": 32}),
+    )
+}
+
+
+def variant_cells(
+    data: Sequence[str] = SMALL,
+    names: Sequence[str] = tuple(VARIANTS),
+    repeats: Sequence[int] = range(REPEATS),
+) -> list[Cell]:
+    """The cells of some variants, the first repeat of all first."""
+    return [
+        variant_cell(one, VARIANTS[name], repeat)
+        for repeat in repeats
+        for one in data
+        for name in names
+        if one in VARIANTS[name].data
+    ]
+
+
+def variant_cell(data: str, variant: Variant, repeat: int) -> Cell:
+    """One variant on one data set, made and judged with the seed `repeat`."""
+    settings: dict[str, Any] = {
+        "data": data,
+        "method": variant.name,
+        "setting": variant.name,
+        "repeat": repeat,
+        "folds": FOLDS,
+        "inner_folds": INNER_FOLDS,
+        "parameters": parameters_of(variant.make(0)),
+        "epochs": list(EPOCHS),
+        "judging": variant.judging,
+    }
+    del settings["parameters"]["epochs"]
+    return Cell("variants", f"{data} {variant.name} {repeat}", settings)
+
+
+def compute_variant(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
+    """Train, and judge after each of the epochs."""
+    settings = cell.settings
+    model = VARIANTS[settings["method"]].make(settings["repeat"])
+    return judged(model, settings, work, watchers, **settings["judging"])
