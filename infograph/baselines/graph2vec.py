@@ -16,7 +16,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 
 MANY = 100_000  # words; from here on their vectors do not stay in the cache
-TOKENS_PER_SECOND = (400_000, 80_000)  # measured at dim=512 below and beyond that
+TOKENS_PER_SECOND = (1_000_000, 500_000)  # measured at dim=512 below and beyond that
 
 
 class Graph2Vec(DocumentEmbedding):
@@ -40,7 +40,7 @@ class Graph2Vec(DocumentEmbedding):
         epochs: passes over all documents. 100 is ten times karateclub's default, because documents of
             molecules are short: 54 words on average on MUTAG.
         min_count: occurrences a word needs; 5 is gensim's and karateclub's default.
-        max_tokens: words learned in all epochs together; 60 million take some 12 minutes. Where the graphs
+        max_tokens: words learned in all epochs together; 60 million take some 2 minutes. Where the graphs
             have more, there are fewer epochs, at least one.
         node_columns, edge_columns: the labels; None takes the columns that the schema marks as used.
         node_features: what a word of round 0 is: "auto" (the labels, the degree where there are none),
@@ -87,7 +87,7 @@ class Graph2Vec(DocumentEmbedding):
         seconds = 2 + tokens * max(0.1, self.dim / 512) / TOKENS_PER_SECOND[words > MANY]
         kept = words / (6 * self.min_count)
         return Estimate(
-            seconds, 450 + (150 * (words + known.n_edges) + 4 * self.dim * (kept + 2 * len(known))) / 1e6
+            seconds, 450 + (40 * (words + known.n_edges) + 4 * self.dim * (kept + 2 * len(known))) / 1e6
         )
 
     def _check_settings(self) -> None:

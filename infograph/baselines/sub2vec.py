@@ -18,7 +18,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
 
-TOKENS_PER_SECOND = 400_000  # measured at dim=512; there are few words
+TOKENS_PER_SECOND = 800_000  # measured at dim=512; there are few words
 
 
 class Sub2Vec(DocumentEmbedding):
@@ -49,7 +49,7 @@ class Sub2Vec(DocumentEmbedding):
         n_bins: bins of the degree ratio in (0, 1]; 20 tells 5% apart.
         epochs: passes over all documents; 10 is gensim's default for paragraph vectors.
         min_count: occurrences a word needs; 5 is gensim's default.
-        max_tokens: words learned in all epochs together; 100 million take some 4 minutes. Where the graphs
+        max_tokens: words learned in all epochs together; 100 million take some 2 minutes. Where the graphs
             have more, there are fewer epochs, at least one.
         random_state: seed; the same seed gives the same vectors.
         max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.

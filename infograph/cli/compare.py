@@ -32,7 +32,12 @@ def compare(
     columns: ColumnOptions,
     reading: ReadingOptions,
     methods: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Methods to compare, or all; --list names them.")
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, untrained, "
+            "labels and degrees.",
+        ),
     ] = "all",
     out: Annotated[
         Path | None,

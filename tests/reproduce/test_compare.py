@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 from infograph import load_dataset
+from infograph.cli.compare import compare as compare_verb
 from infograph.data.storage import save_graphs
 from infograph.errors import InvalidParameter
 from infograph.evaluate import cross_validate
 from infograph.evaluate.gram import Gram
 from infograph.report.compare import Comparison, estimates
 from infograph.report.comparison import as_csv, as_html, as_markdown, best_line
-from infograph.reproduce.compare import Compared, Protocol, compare
+from infograph.reproduce.compare import Compared, Protocol, compare, majority_line
 from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
 from infograph.reproduce.methods import METHODS
 
@@ -85,3 +88,13 @@ def test_tables_mark_the_best_and_say_why_a_cell_is_empty():
     assert as_csv(ROWS).splitlines()[3] == 'slow,,,,,,"stopped after 1 minutes, the budget"'
     html = as_html(ROWS, "T & S", ["a note"])
     assert "<strong>&lt;b&gt;</strong>" in html and "<title>T &amp; S</title>" in html
+
+
+def test_help_names_every_method():
+    said = inspect.signature(compare_verb).parameters["methods"].annotation.__metadata__[0].help
+    assert all(name in said for name in METHODS)
+
+
+def test_the_largest_class_is_a_line_of_its_own():
+    line = majority_line(np.array(["a", "b", "a", "a"]))
+    assert (line.method, line.mean) == ("majority class", 75.0) and np.isnan(line.std)
