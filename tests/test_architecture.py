@@ -20,6 +20,7 @@ ORDER = [
     "contract",
     "baselines",
     "estimators",
+    "index",
     "evaluate",
     "reproduce",
     "report",

@@ -39,8 +39,9 @@ class DeepGraphKernel(FeatureKernel):
     Substructures that no fitted graph has are left out. Nodes without labels count by degree ("wl", "walk")
     or are all alike ("shortest-path"); graphlets look at no labels.
 
-    Settings to search: `structure` in {"wl", "graphlet", "walk"}, since the InfoGraph paper reports the best
-    of subtrees, graphlets and random walks; Table 1 here searches nothing else.
+    Settings to search: `structure` in {"wl", "graphlet", "walk", "shortest-path"}. The InfoGraph paper takes
+    the best of subtrees, graphlets and random walks; the kernel's own paper has shortest paths as well. Table
+    1 here searches nothing else.
 
     Differs from the paper, which has no walks, and from its code: sentences are drawn from all of a graph's
     substructures instead of from neighbouring graphlets or paths of one source, which makes them independent

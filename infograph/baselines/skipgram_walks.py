@@ -1,14 +1,14 @@
 """The compiled loop of skip-gram with negative sampling.
 
-A position of a walk is one small block, as in Ji et al. 2016 ("Parallelizing word2vec in shared and
-distributed memory"): its contexts C (rows of the inputs X) share its targets T (rows of the outputs O, the
-positive and the negatives). With everything on the right as it was before the position,
+Ten contexts of a position are one small block, as in Ji et al. 2016 ("Parallelizing word2vec in shared and
+distributed memory"): contexts C (rows of the inputs X) share the position's targets T (rows of the outputs O,
+the positive and the negatives). With everything on the right as it was before the block,
 
     G = rate * (wanted - s(X_C O_T'))  # (C, T)
     O_T += G' X_C,  X_C += G O_T
 
-The three products run over tiles of two contexts and six targets: at width 512 over twice as fast as pair
-after pair.
+More of them at once would be one large step, and with wide windows diverge. The products run over tiles of
+two contexts and six targets: at width 512 over twice as fast as pair after pair.
 """
 
 from __future__ import annotations
@@ -32,22 +32,31 @@ from infograph.baselines.skipgram_tiles import (
     spread,
 )
 
+MOST = 10  # contexts of a block
+
 
 @compiled_fast
-def find_contexts(walk: NDArray[np.int32], i: int, reach: int, contexts: Ints, times: Ints) -> int:
-    """How many different words there are within `reach` of position i; which, and how often each."""
-    n = 0
-    for j in range(max(0, i - reach), min(len(walk), i + reach + 1)):
-        if j == i:
-            continue
-        c = 0
-        while c < n and contexts[c] != walk[j]:
-            c += 1
-        if c == n:
-            contexts[n], times[n] = walk[j], 0
-            n += 1
-        times[c] += 1
-    return n
+def find_contexts(
+    walk: NDArray[np.int32], i: int, start: int, end: int, contexts: Ints, times: Ints
+) -> tuple[int, int]:
+    """The different words at places start ... end - 1 but i: how many, and the place to go on from.
+
+    At most `MOST` places are looked at. Which words, and how often each, is in `contexts` and `times`.
+    """
+    n = taken = 0
+    place = start
+    while place < end and taken < MOST:
+        if place != i:
+            c = 0
+            while c < n and contexts[c] != walk[place]:
+                c += 1
+            if c == n:
+                contexts[n], times[n] = walk[place], 0
+                n += 1
+            times[c] += 1
+            taken += 1
+        place += 1
+    return n, place
 
 
 @compiled_fast
@@ -112,14 +121,14 @@ def learn_walks(
     """Skip-gram over rows of words; -1 ends a row. The rate falls from rates[0] to rates[1].
 
     The window of a position is drawn from 1 ... `window`. The contexts of one position share its negatives.
-    A word that occurs m times in a window is one context whose gains count m times, which is the same sum:
+    A word that occurs m times in a block is one context whose gains count m times, which is the same sum:
     walks over small graphs come back often.
     """
     state = seed
     size = (n_negative // TILE + 1) * TILE
     targets = np.zeros(size, np.int64)
-    contexts, times = np.zeros(2 * window + 1, np.int64), np.zeros(2 * window, np.int64)
-    gains = np.zeros((2 * window + 1, size), np.float32)
+    contexts, times = np.zeros(MOST + 1, np.int64), np.zeros(MOST, np.int64)
+    gains = np.zeros((MOST + 1, size), np.float32)
     parts = (inputs.shape[1] + PART - 1) // PART
     old = np.zeros((parts * size // TILE, TILE * STEP), np.float32)
     sums = np.zeros(TILE * STEP, np.float32)
@@ -135,6 +144,8 @@ def learn_walks(
             for k in range(n_negative):
                 state = advance(state)
                 targets[k + 1] = table[below(state, len(table))]
-            n = find_contexts(walks[row, :length], i, reach, contexts, times)
-            if n:
-                learn_block(inputs, contexts, times, n, outputs, targets, rate, gains, old, sums)
+            place, end = max(0, i - reach), min(length, i + reach + 1)
+            while place < end:
+                n, place = find_contexts(walks[row], i, place, end, contexts, times)
+                if n:
+                    learn_block(inputs, contexts, times, n, outputs, targets, rate, gains, old, sums)

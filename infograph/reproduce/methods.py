@@ -84,7 +84,7 @@ def _searched(method: Method, where: str, *grid: dict[str, Any], epochs: tuple[i
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
 _DEEP = {
     kind: _one("baselines.deep_kernels:DeepGraphKernel", structure=kind, normalise=True)
-    for kind in ("wl", "graphlet", "walk")
+    for kind in ("wl", "graphlet", "walk", "shortest-path")
 }
 _GK, _WL = "baselines.graphlets:Graphlets", "baselines.wl:WeisfeilerLehman"
 _MLG, _SUB = "baselines.laplacian:MultiscaleLaplacian", "baselines.sub2vec:Sub2Vec"

@@ -102,6 +102,7 @@ def assert_close(found: np.ndarray, wanted: np.ndarray) -> None:
         (512, 6, 40),
         (512, 10, 9),
         (1030, 10, 9),
+        (16, 14, 20),
     ],
 )
 def test_walks_follow_the_equations(dim: int, window: int, n_words: int, n_negative: int):
@@ -118,12 +119,21 @@ def test_walks_follow_the_equations(dim: int, window: int, n_words: int, n_negat
             reach = 1 + draws.below(window)
             targets = draws.targets(word, table, n_negative)
             contexts = np.concatenate([words[max(0, i - reach) : i], words[i + 1 : i + 1 + reach]])
-            to_x, to_o = step(x[contexts], o[targets], rates[0] + (rates[1] - rates[0]) * row / len(walks))
-            np.add.at(x, contexts, to_x)
-            np.add.at(o, targets, to_o)
+            rate = rates[0] + (rates[1] - rates[0]) * row / len(walks)
+            for block in np.split(contexts, range(10, len(contexts), 10)):
+                to_x, to_o = step(x[block], o[targets], rate)
+                np.add.at(x, block, to_x)
+                np.add.at(o, targets, to_o)
     learn_walks(walks, inputs, outputs, window, table, n_negative, rates, np.uint64(seed))
     assert_close(inputs, x)
     assert_close(outputs, o)
+
+
+@pytest.mark.parametrize("n_words", [2, 5, 60])
+def test_wide_windows_and_repeated_words_do_not_diverge(n_words: int):
+    walks = np.random.default_rng(0).integers(n_words, size=(300, 100)).astype(np.int32)
+    vectors = word_vectors(walks, n_words, dim=25, window=50, epochs=5)
+    assert np.isfinite(vectors).all() and np.linalg.norm(vectors, axis=1).max() < 20
 
 
 @pytest.mark.parametrize("learn", [True, False])

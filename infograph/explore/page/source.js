@@ -1,0 +1,149 @@
+// Where the page has its graphs from: the server that sent it, or the file itself.
+
+export class ServerSource {
+  constructor(token) {
+    this.headers = token ? { "X-Token": token } : {};
+    this.token = token;
+    this.canSearch = this.canUpload = true;
+  }
+
+  async call(path, body) {
+    const options = { headers: { ...this.headers } };
+    if (body !== undefined) {
+      const raw = body instanceof Blob;
+      Object.assign(options, { method: "POST", body: raw ? body : JSON.stringify(body) });
+      options.headers["Content-Type"] = raw ? "application/octet-stream" : "application/json";
+    }
+    let answer;
+    try {
+      answer = await fetch(path, options);
+    } catch {
+      throw new Error("The server does not answer. Is it still running?");
+    }
+    if (!answer.ok) {
+      const said = await answer.json().catch(() => ({}));
+      throw new Error(said.error || `The server answered ${answer.status}.`);
+    }
+    return answer;
+  }
+
+  async json(path, body) {
+    return (await this.call(path, body)).json();
+  }
+
+  atlas() {
+    return this.json("api/atlas");
+  }
+
+  async points() {
+    return new Float32Array(await (await this.call("api/points")).arrayBuffer());
+  }
+
+  async column(index) {
+    return new Float32Array(await (await this.call(`api/column/${index}`)).arrayBuffer());
+  }
+
+  graph(row) {
+    return this.json(`api/graph/${row}`);
+  }
+
+  rows(rows) {
+    return this.json("api/rows", { rows });
+  }
+
+  drawing(row, size, theme, scores = false) {
+    const token = this.token ? `&token=${encodeURIComponent(this.token)}` : "";
+    return `api/graph/${row}/drawing?size=${size}&theme=${theme}&scores=${scores}${token}`;
+  }
+
+  search(query, k = 12) {
+    return this.json("api/search", { query, k });
+  }
+
+  describe(rows) {
+    return this.json("api/describe", { rows });
+  }
+
+  async export(rows) {
+    return (await this.call("api/export", { rows })).blob();
+  }
+
+  upload(file) {
+    return this.json(`api/upload?name=${encodeURIComponent(file.name)}`, file);
+  }
+}
+
+// The same from data that is part of the page: no drawing of unseen graphs, no upload.
+export class FileSource {
+  constructor(data) {
+    this.data = data;
+    this.canSearch = true;
+    this.canUpload = false;
+  }
+
+  async atlas() {
+    return this.data.atlas;
+  }
+
+  async points() {
+    return floats(this.data.points);
+  }
+
+  async column(index) {
+    return floats(this.data.columns[index]);
+  }
+
+  async graph(row) {
+    const neighbours = (this.data.neighbours[row] || []).map(([other, score]) => this.hit(other, score));
+    return { ...this.record(row), neighbours };
+  }
+
+  async rows(rows) {
+    return { rows: rows.slice(0, 200).map((row) => this.record(row)), total: rows.length };
+  }
+
+  hit(row, score) {
+    return { row, id: this.data.ids[row], score };
+  }
+
+  record(row) {
+    const columns = {};
+    this.data.atlas.columns.forEach((column, index) => {
+      const value = (this.cache ||= [])[index] || (this.cache[index] = floats(this.data.columns[index]));
+      const known = column.kind === "category" ? column.categories[value[row]] : value[row];
+      columns[column.name] = Number.isNaN(known) || known === undefined ? "" : known;
+    });
+    return { row, id: this.data.ids[row], columns };
+  }
+
+  drawing(row, size, theme) {
+    const svg = (this.data.drawings || [])[row];
+    return svg ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` : "";
+  }
+
+  async search(query) {
+    const row = this.data.ids.indexOf(query);
+    if (row < 0) throw new Error(`No graph is called ${query}. This file knows ids only; the explorer places new graphs.`);
+    return { kind: "id", row, hits: (await this.graph(row)).neighbours };
+  }
+
+  async describe(rows) {
+    return { text: `${rows.length.toLocaleString("en")} of ${this.data.ids.length.toLocaleString("en")} graphs`, facts: [] };
+  }
+
+  async export(rows) {
+    const names = this.data.atlas.columns.map((column) => column.name);
+    const quote = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value);
+    const lines = [["id", ...names].map(quote).join(",")];
+    for (const row of rows) {
+      const record = this.record(row);
+      lines.push([record.id, ...names.map((name) => record.columns[name])].map(quote).join(","));
+    }
+    return new Blob([lines.join("\n") + "\n"], { type: "text/csv" });
+  }
+}
+
+function floats(base64) {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}

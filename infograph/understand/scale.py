@@ -1,0 +1,120 @@
+"""Scores of nodes -> colours that colour-blind people can read, and the legend that explains them.
+
+Scores on both sides of zero run from blue over the page's grey to orange, with zero in the middle; scores of
+one sign from pale to blue. No two ends differ by red against green, and the order is one of lightness, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.errors import InvalidParameter
+from infograph.report.palette import Theme
+from infograph.understand.svg import label
+
+STEPS = 24  # colours in a legend
+THUMBNAIL = 200  # pixels; legends of smaller drawings are tiny
+RAMPS = {  # light pages, dark pages: below zero ... zero ... above zero, and from least to most
+    "diverging": (
+        ("#2f7fc1", "#9dc6e6", "#eef0f2", "#f5bd8a", "#e07b22"),
+        ("#3f9be0", "#2c628c", "#39414b", "#96602a", "#e58a36"),
+    ),
+    "sequential": (
+        ("#e4eef7", "#b9d6ed", "#84b8e0", "#4895d0"),
+        ("#323c47", "#2c516f", "#2a70a3", "#3790d2"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Which number has which colour."""
+
+    low: float
+    high: float
+    ramp: tuple[str, ...]
+
+    def colours(self, scores: NDArray[Any]) -> list[str]:
+        """The colour of each score."""
+        span = self.high - self.low
+        place = (np.asarray(scores, np.float64) - self.low) / span if span else np.ones(len(scores))
+        stops = np.array([_rgb(colour) for colour in self.ramp], np.float64)  # (stops, 3)
+        at = np.linspace(0, 1, len(stops))
+        mixed = np.stack([np.interp(place, at, stops[:, k]) for k in range(3)], axis=1)
+        return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(mixed).astype(int).tolist()]
+
+
+def make_scale(scores: NDArray[Any], theme: Theme) -> Scale:
+    """The scale for these scores: symmetric around zero if they have both signs, else from least to most."""
+    low, high = float(np.min(scores)), float(np.max(scores))
+    dark = int(is_dark(theme))
+    if low < 0 < high:
+        limit = max(-low, high)
+        return Scale(-limit, limit, RAMPS["diverging"][dark])
+    return Scale(low, high, RAMPS["sequential"][dark])
+
+
+def is_dark(theme: Theme) -> bool:
+    """Whether a theme writes light on dark."""
+    return sum(_rgb(theme.ink)) > 3 * 128
+
+
+def check_scores(scores: Any, n_nodes: int) -> NDArray[np.float64]:
+    """One finite number per node.
+
+    Raises:
+        InvalidParameter: another number of scores, or some are not finite.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n_nodes,):
+        raise InvalidParameter(
+            f"scores of shape {values.shape}: expected one number for each of the {n_nodes:,} nodes"
+        )
+    if not np.isfinite(values).all():
+        raise InvalidParameter("scores hold NaN or infinity: expected a finite number for each node")
+    return values
+
+
+def legend_height(size: tuple[int, int]) -> float:
+    """Pixels at the lower edge that the legend of a scale takes."""
+    return 13.0 if min(size) < THUMBNAIL else 34.0
+
+
+def scale_legend(scale: Scale, size: tuple[int, int], theme: Theme) -> str:
+    """A bar with the numbers of its ends, and zero where it lies between them."""
+    width, height = size
+    small = min(size) < THUMBNAIL
+    letters = 8.0 if small else 11.0
+    thickness = 4.0 if small else 8.0
+    length = width * (0.42 if small else 0.4)
+    left, top = (width - length) / 2, height - (8.0 if small else 20.0)
+    middles = scale.low + (np.arange(STEPS) + 0.5) / STEPS * (scale.high - scale.low)
+    step = length / STEPS
+    cells = [
+        f'<rect x="{left + place * step:.2f}" y="{top:g}" width="{step + 0.3:.2f}" height="{thickness:g}" '
+        f'fill="{colour}"/>'
+        for place, colour in enumerate(scale.colours(middles))
+    ]
+    baseline = top + thickness / 2 + letters * 0.36
+    ends = [
+        label(left - 5, baseline, tell(scale.low), letters, theme.ink, anchor="end"),
+        label(left + length + 5, baseline, tell(scale.high), letters, theme.ink),
+    ]
+    if scale.low < 0 < scale.high and not small:
+        ends.append(label(width / 2, top - 4, "0", letters, theme.ink, anchor="middle"))
+    if scale.low == scale.high:
+        ends = ends[1:]
+    return f'<g class="scale">{"".join([*cells, *ends])}</g>'
+
+
+def tell(value: float) -> str:
+    """A score in three digits, with a true minus sign."""
+    return f"{value:.3g}".replace("-", "\u2212")
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
