@@ -24,6 +24,7 @@ ORDER = [
     "evaluate",
     "reproduce",
     "report",
+    "understand",
     "cli",
 ]
 FILES = sorted(ROOT.rglob("*.py"))

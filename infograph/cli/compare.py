@@ -35,8 +35,8 @@ def compare(
         str,
         typer.Option(
             metavar="NAME,...",
-            help="All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, untrained, "
-            "labels and degrees.",
+            help="All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, "
+            "untrained, labels and degrees.",
         ),
     ] = "all",
     out: Annotated[

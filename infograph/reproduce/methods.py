@@ -82,10 +82,9 @@ def _searched(method: Method, where: str, *grid: dict[str, Any], epochs: tuple[i
 
 
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
-_DEEP = {
-    kind: _one("baselines.deep_kernels:DeepGraphKernel", structure=kind, normalise=True)
-    for kind in ("wl", "graphlet", "walk", "shortest-path")
-}
+KINDS = ("wl", "graphlet", "walk", "shortest-path")  # of deep graph kernels
+_DGK = "baselines.deep_kernels:DeepGraphKernel"
+_DEEP = {kind: _one(_DGK, structure=kind, normalise=True) for kind in KINDS}
 _GK, _WL = "baselines.graphlets:Graphlets", "baselines.wl:WeisfeilerLehman"
 _MLG, _SUB = "baselines.laplacian:MultiscaleLaplacian", "baselines.sub2vec:Sub2Vec"
 _GRAPH2VEC, _INFOGRAPH = "baselines.graph2vec:Graph2Vec", "estimators.infograph:InfoGraph"
@@ -105,7 +104,11 @@ METHODS: dict[str, Method] = {
             _WL,
             *({"rounds": rounds, "normalise": True} for rounds in (1, 2, 3, 4, 5)),
         ),
-        Method("dgk", "DGK", _DEEP, random=True),
+        _searched(
+            Method("dgk", "DGK", _DEEP, random=True),
+            _DGK,
+            *({"structure": kind, "epochs": n, "normalise": True} for kind in KINDS for n in (5, 30)),
+        ),
         _searched(
             _method("mlg", "MLG", _MLG, normalise=True),
             _MLG,

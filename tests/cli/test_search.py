@@ -1,0 +1,182 @@
+"""The verbs index and search."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infograph import load
+from infograph.cli import main
+from infograph.data.files import read_graphs
+from infograph.index import GraphIndex, approximate
+from tests.cli.conftest import MOLECULES, Run
+from tests.cli.test_mistakes import check
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, molecules: Path, molecule_model: Path) -> Path:
+    """An index of 24 molecules."""
+    path = tmp_path_factory.mktemp("search") / "index"
+    assert main(["index", str(molecule_model), str(molecules), "--out", str(path)]) == 0
+    return path
+
+
+def test_index_saves_what_the_library_would(
+    run: Run, molecules: Path, molecule_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "index"
+    words = ("--metric", "euclidean", "--exact", "--columns", "active")
+    done = run("index", molecule_model, molecules, "--out", path, *words)
+    assert done.out == f"{path}: 24 graphs, vectors of 8 numbers, euclidean, exact search\n"
+    model = load(molecule_model)
+    expected = GraphIndex.build(
+        model, read_graphs(molecules, schema=model.schema_), metric="euclidean", columns=["active"]
+    )
+    opened = GraphIndex.open(path)
+    assert np.array_equal(opened.vectors, expected.vectors) and opened.metric == "euclidean"
+    assert opened.ids.tolist() == [f"mol{i}" for i in range(24)]
+    assert list(opened.columns) == ["active"] and opened.approximate is False
+    about = run("index", molecule_model, molecules, "--out", path, "--json").json
+    assert about["columns"] == ["smiles", "active", "logS"]
+    assert (about["graphs"], about["dim"], about["metric"], about["approximate"]) == (24, 8, "cosine", False)
+
+
+@pytest.mark.skipif(not approximate.faiss_installed(), reason="faiss is not installed")
+def test_an_approximate_index(run: Run, molecules: Path, molecule_model: Path, tmp_path: Path) -> None:
+    done = run("index", molecule_model, molecules, "--out", tmp_path / "index", "--approximate")
+    assert "approximate search" in done.out
+    found = run("search", tmp_path / "index", "CCO", "--json").json["hits"]
+    assert found[0]["id"] == "mol0" and found[0]["score"] == 1
+
+
+def test_broken_graphs_are_named(
+    run: Run, molecule_model: Path, broken_molecules: Path, tmp_path: Path
+) -> None:
+    check(run("index", molecule_model, broken_molecules, "--out", tmp_path / "i"), "graph 1 (id 'b')")
+    assert not (tmp_path / "i").exists()
+    done = run("index", molecule_model, broken_molecules, "--out", tmp_path / "i", "--errors", "skip")
+    assert "2 graphs" in done.out and "1 of 3 graphs could not be used" in done.err
+
+
+def test_search_by_smiles_id_and_file(run: Run, folder: Path, tmp_path: Path) -> None:
+    index = GraphIndex.open(folder)
+    by_smiles = run("search", folder, "OCC", "-k", "3", "--json").json
+    assert by_smiles["metric"] == "cosine" and len(by_smiles["hits"]) == 3
+    expected = index.search(["CCO"], 3).table()
+    assert by_smiles["hits"] == [{**row, "query": "OCC"} for row in expected]
+    by_id = run("search", folder, "mol3", "-k", "4", "--json").json["hits"]
+    assert by_id == index.search_id("mol3", 4).table() and "mol3" not in [row["id"] for row in by_id]
+    assert run("search", folder, "mol3", "--id", "-k", "4", "--json").json["hits"] == by_id
+    file = tmp_path / "queries.csv"
+    file.write_text("title,structure\nfirst,CCO\nsecond,CC#N\n")
+    words = ("-k", "2", "--smiles", "structure", "--id-column", "title")
+    both = run("search", folder, file, *words, "--json").json["hits"]
+    assert [row["query"] for row in both] == ["first", "first", "second", "second"]
+    assert [both[0]["id"], both[2]["id"]] == ["mol0", "mol7"]
+    shown = run("search", folder, file, *words).out
+    assert "Nearest to first:" in shown and "Nearest to second:" in shown
+
+
+def test_ids_that_look_like_smiles(run: Run, molecule_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "named.smi"
+    file.write_text("CCN CCO\nCCO CCN\nCCCC other\n")
+    assert run("index", molecule_model, file, "--out", tmp_path / "index").code == 0
+    found = run("search", tmp_path / "index", "CCO", "--json").json["hits"]
+    assert [row["id"] for row in found] == ["CCN", "other"] or [row["id"] for row in found][0] == "other"
+    assert len(found) == 2  # neighbours of the graph of that id
+    graph = run("search", tmp_path / "index", "OCC", "--json").json["hits"]
+    assert graph[0]["id"] == "CCN" and len(graph) == 3
+
+
+def test_the_table_and_narrow_terminals(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    done = run("search", folder, "CCO", "-k", "3")
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["rank", "id", "score", "smiles", "active", "logS"] and len(lines) == 4
+    assert lines[1].split() == ["1", "mol0", "1", "CCO", "no", "0"] and done.err == ""
+    monkeypatch.setenv("COLUMNS", "30")
+    done = run("search", folder, "CCO", "-k", "3")
+    assert done.out.splitlines()[0].split()[:3] == ["rank", "id", "score"]
+    assert "Too narrow for:" in done.err and "'logS'" in done.err
+    assert max(map(len, done.out.splitlines())) <= 30
+
+
+def test_the_page(run: Run, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "near.html"
+    done = run("search", folder, "c1ccccc1", "-k", "4", "--html", path)
+    assert done.code == 0 and done.out.endswith(f"{path}: 4 graphs\n")
+    text = path.read_text()
+    assert text.count("data:image/svg+xml;base64,") == 5  # the query, too
+    assert text.startswith("<!doctype html>") and "mol1" in text
+    assert not re.findall(r"""(?:src|href)=["'](?!data:)""", text) and "<script" not in text
+
+
+def test_the_page_is_escaped(run: Run, molecule_model: Path, tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    evil = '<script>alert("x")</script>'
+    quoted = evil.replace('"', '""')
+    table.write_text(f'name,smiles,"{quoted}"\n"{quoted}",CCO,"{quoted}"\nb,CCN,&amp;\n')
+    assert run("index", molecule_model, table, "--out", tmp_path / "index").code == 0
+    path = tmp_path / "near.html"
+    for query in ("CCCO", evil):
+        assert run("search", tmp_path / "index", query, "--html", path).code == 0
+        text = path.read_text()
+        assert "<script" not in text and "&lt;script&gt;" in text and "[bold]" not in text
+    assert "&amp;amp;" in text
+
+
+def test_networks_have_no_drawings(run: Run, networks: Path, tmp_path: Path) -> None:
+    model, index, path = tmp_path / "model", tmp_path / "index", tmp_path / "near.html"
+    assert run("train", networks, "--out", model, "--epochs", "1", "--dim", "8", "--layers", "2").code == 0
+    assert run("index", model, networks, "--out", index).code == 0
+    done = run("search", index, networks / "net3.graphml", "-k", "2", "--html", path, "--json")
+    assert done.json["hits"][0]["id"] == "net3" and "<img" not in path.read_text()
+    check(run("search", index, "CCO"), "'CCO' is no file, and no SMILES either")
+
+
+def test_duplicates(run: Run, molecule_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "twice.smi"
+    smiles = [*MOLECULES, "OCC", "OCC", "CCCCCCCC"]
+    file.write_text("".join(f"{text} m{i}\n" for i, text in enumerate(smiles)))
+    assert run("index", molecule_model, file, "--out", tmp_path / "index").code == 0
+    done = run("search", tmp_path / "index", "--duplicates")
+    assert re.search(r"1\s+3\s+m0, m8, m9", done.out)
+    assert "3 of 11 graphs are in 1 groups of coinciding vectors" in done.out
+    found = run("search", tmp_path / "index", "--duplicates", "--json").json
+    assert found == {"graphs": 11, "duplicates": 3, "groups": [["m0", "m8", "m9"]]}
+    wide = run("search", tmp_path / "index", "--duplicates", "--tolerance", "0.4", "--json").json
+    assert wide["duplicates"] > 3
+
+
+def test_mistakes(run: Run, folder: Path, molecule_model: Path, molecules: Path, tmp_path: Path) -> None:
+    check(run("search", folder), "QUERY is missing")
+    check(run("search", folder, "CCO", "--duplicates"), "leave QUERY, --id and --html out")
+    check(run("search", folder, "CCO", "--tolerance", "0.1"), "--tolerance belongs to --duplicates")
+    check(run("search", folder, "--duplicates", "--tolerance", "7"), "tolerance=7.0")
+    check(run("search", folder, "CCO", "-k", "0"), "k=0")
+    check(run("search", folder, "CCO", "--id"), "no graph of this index has the id 'CCO'")
+    check(run("search", folder, "C1CC("), "C1CC(")
+    check(run("search", folder, "CCO", "--html", tmp_path), "is a folder")
+    check(run("search", tmp_path / "none", "CCO"), "no index folder")
+    check(run("search", molecule_model, "CCO"), "is not a saved index")
+    check(run("index", molecule_model, molecules, "--out", molecule_model), "holds other files")
+    check(run("index", tmp_path / "none", molecules, "--out", tmp_path / "i"), "no model folder")
+    check(run("index", molecule_model, molecules, "--out", tmp_path / "i", "--columns", "x"), "'x'")
+    check(run("index", molecule_model, molecules, "--out", tmp_path / "i", "--metric", "dot"), "'dot'")
+    assert not (tmp_path / "i").exists()
+
+
+def test_without_faiss(
+    run: Run, molecule_model: Path, molecules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from infograph.index import neighbours
+
+    monkeypatch.setattr(neighbours, "faiss_installed", lambda: False)
+    words = ("index", molecule_model, molecules, "--out", tmp_path / "i")
+    check(run(*words, "--approximate"), "this needs faiss", "infograph[search]")
+    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 10)
+    done = run(*words)
+    assert done.code == 0 and "24 vectors are searched exactly, as faiss is not installed" in done.err

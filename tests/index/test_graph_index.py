@@ -1,0 +1,222 @@
+"""Building, searching in every form, adding, and many threads at once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from infograph import GraphSet, InfoGraph, MeanPredictor, as_graphset, to_networkx, to_pyg
+from infograph.data.embeddings import Embeddings
+from infograph.errors import InfoGraphError, InvalidGraph, InvalidParameter, SchemaMismatch
+from infograph.index import GraphIndex
+from tests.index.conftest import SMILES, clustered, of_vectors
+
+
+def test_everything_is_kept(index: GraphIndex, model: InfoGraph, molecules: GraphSet) -> None:
+    assert len(index) == 24 and not index.is_approximate and index.model is model
+    assert np.array_equal(index.vectors, model.transform(molecules))
+    assert list(index.columns) == ["smiles", "active", "logS"]
+    assert index.columns["active"].tolist() == ["no", "yes"] * 12
+    assert index.graphs is not None and np.array_equal(index.graphs.edges, molecules.edges)
+    assert repr(index) == "GraphIndex(24 graphs, 8 numbers each; cosine, exact)"
+    some = GraphIndex.build(model, molecules, columns=["logS"])
+    assert list(some.columns) == ["logS"] and some.graphs is not None
+    assert [column.name for column in some.graphs.schema.graph] == ["logS"]
+    with pytest.raises(SchemaMismatch, match="no graph column 'weight'; the graphs have: 'smiles'"):
+        GraphIndex.build(model, molecules, columns=["weight"])
+
+
+def test_queries_in_every_form(index: GraphIndex, molecules: GraphSet, tmp_path) -> None:
+    expected = index.search(index.vectors[9], 5).rows
+    smiles = SMILES[9]
+    from rdkit import Chem
+
+    file = tmp_path / "query.smi"
+    file.write_text(f"{smiles} mine\n")
+    forms = [
+        molecules[9],
+        [molecules[9]],
+        smiles,
+        [smiles],
+        np.array([smiles]),
+        Chem.MolFromSmiles(smiles),
+        [Chem.MolFromSmiles(smiles)],
+        file,
+        str(file),
+        index.vectors[9].tolist(),
+        index.vectors[9:10],
+        torch.from_numpy(index.vectors[9]),
+    ]
+    for form in forms:
+        assert np.array_equal(index.search(form, 5).rows, expected), form
+    assert index.search(file).queries.tolist() == ["mine"]
+    many = index.search(SMILES[:3], 4)
+    assert many.rows.shape == (3, 4) and many.rows[:, 0].tolist() == [0, 1, 2]
+
+
+def test_networks_as_queries() -> None:
+    networks = [nx.cycle_graph(4 + i) if i % 2 else nx.star_graph(4 + i) for i in range(10)]
+    graphs = as_graphset(networks)
+    model = InfoGraph(dim=8, layers=2, epochs=0).fit(graphs)
+    index = GraphIndex.build(model, networks, metric="euclidean")
+    for query in (networks[3], [networks[3]], to_networkx(graphs)[3], to_pyg(graphs)[3]):
+        found = index.search(query, 1)
+        assert found.rows.tolist() == [[3]] and found.scores[0, 0] == pytest.approx(0, abs=1e-4)
+    pair = (graphs[3].edges, 7)
+    assert index.search(pair, 1).rows.tolist() == index.search([pair, pair], 1).rows[:1].tolist() == [[3]]
+    with pytest.raises(InvalidParameter, match="'CCO' is no file, and no SMILES either"):
+        index.search("CCO")
+    with pytest.raises(InvalidParameter, match="cannot read graphs from a int"):
+        index.search(7)
+
+
+def test_hits_as_a_table(index: GraphIndex) -> None:
+    hits = index.search(SMILES[:2], 3)
+    rows = hits.table()
+    assert len(rows) == 6 and len(hits) == 2
+    assert list(rows[0]) == ["query", "rank", "id", "score", "smiles", "active", "logS"]
+    assert [row["rank"] for row in rows] == [1, 2, 3, 1, 2, 3]
+    assert rows[3]["id"] == "mol1" and rows[3]["active"] == "yes" and rows[3]["logS"] == 1 / 7
+    assert rows[3]["score"] == 1.0 and isinstance(rows[3]["score"], float)
+    assert [one.table() for one in hits] == [rows[:3], rows[3:]]
+    assert hits[-1].ids.tolist() == hits.ids[1:].tolist()
+    with pytest.raises(IndexError):
+        hits[2]
+    with pytest.raises(AttributeError):
+        hits.rows = 0  # type: ignore[misc, assignment]
+
+
+def test_columns_named_like_ours_stay() -> None:
+    columns = {"id": np.array([5, 6]), "y": np.array([[1.0, 2.0], [3.0, 4.0]])}
+    index = GraphIndex.of(Embeddings(np.array(["a", "b"]), np.eye(2, dtype=np.float32), columns))
+    first = index.search([1, 0], 1).table()[0]
+    assert first == {"query": 0, "rank": 1, "id": "a", "score": 1.0, "id (column)": 5, "y": [1.0, 2.0]}
+
+
+def test_neighbours_of_a_stored_graph(index: GraphIndex) -> None:
+    hits = index.search_id("mol5", 30)
+    assert hits.rows.shape == (1, 23) and 5 not in hits.rows
+    with_itself = index.search(index.vectors[5], 24).rows[0]
+    assert hits.rows[0].tolist() == [row for row in with_itself if row != 5]
+    assert hits.queries.tolist() == ["mol5"]
+    equal = of_vectors(np.ones((9, 3)))
+    assert equal.search_id(7, 3).rows.tolist() == [[0, 1, 2]]
+    assert equal.search_id("7", 30).rows.tolist() == [[0, 1, 2, 3, 4, 5, 6, 8]]
+    assert equal.search_id(0, 2).rows.tolist() == [[1, 2]]
+    with pytest.raises(InvalidParameter, match="has the id 'mol99'; it holds 24 graphs .* such as 'mol0'"):
+        index.search_id("mol99")
+    alone = of_vectors(np.ones((1, 3))).search_id(0)
+    assert alone.rows.shape == (1, 0) and alone.table() == []
+
+
+def test_ids_that_look_like_smiles(model: InfoGraph) -> None:
+    index = GraphIndex.build(model, as_graphset(["CCN", "CCO", "CCCC"], ids=["CCO", "CCN", "7"]))
+    assert index.search_id("CCO", 1).ids.tolist() != [["CCO"]] and "CCO" in index and 7 in index
+    assert index.search("CCO", 1).ids.tolist() == [["CCN"]]  # the graph, not the id
+    assert index.row("CCN") == 1
+
+
+def test_graphs_that_cannot_be_embedded(index: GraphIndex) -> None:
+    with pytest.raises(InvalidGraph, match="graph 0"):
+        index.search("C1CC(")
+    with pytest.raises(SchemaMismatch, match="'element' is missing"):
+        index.search(as_graphset([nx.path_graph(3)]))
+    with pytest.raises(InfoGraphError):
+        index.search([])
+
+
+def test_models_without_vectors(molecules: GraphSet) -> None:
+    with pytest.raises(InvalidParameter, match=r"a object has no transform\(graphs\)"):
+        GraphIndex.build(object(), molecules)
+    with pytest.raises(InvalidParameter, match="a MeanPredictor has no transform"):
+        GraphIndex.build(MeanPredictor(), molecules)
+
+
+def test_add(index: GraphIndex, model: InfoGraph) -> None:
+    before = index.search(["CCCCO"], 24)
+    index.add(as_graphset(["CCCCO", "CCCCN"], ids=["new0", "new1"]))
+    assert len(index) == 26 and index.search(["CCCCO"], 1).scores[0, 0] == 1
+    assert index.ids.tolist()[-2:] == ["new0", "new1"]
+    assert np.array_equal(index.vectors[-2:], model.transform(["CCCCO", "CCCCN"]))
+    assert index.columns["smiles"].tolist()[-1] == "CCCCN" and index.columns["active"][-1] is None
+    assert np.isnan(index.columns["logS"][-1]) and index.graphs is not None and len(index.graphs) == 26
+    assert np.allclose(model.transform(index.graphs), index.vectors, rtol=1e-5, atol=1e-6)
+    assert before.rows.shape == (1, 24)
+    for ids, text in ((["mol3"], "'mol3' is in the index already"), (["a", "a"], "'a' stands twice")):
+        with pytest.raises(InvalidParameter, match=text):
+            index.add(as_graphset(["CCO", "CCN"][: len(ids)], ids=ids))
+    with pytest.raises(InvalidParameter, match=r"holds graphs, not only vectors: use add\(graphs\)"):
+        index.add_vectors(["x"], np.ones((1, 8)))
+    assert len(index) == 26
+
+
+def test_add_vectors() -> None:
+    columns = {"y": np.array([1.0, 2.0]), "name": np.array(["a", "b"]), "n": np.array([1, 2])}
+    index = GraphIndex.of(Embeddings(np.array([0, 1]), np.eye(2, dtype=np.float32), columns))
+    index.add_vectors(["c"], [[1, 1]], {"name": ["long name"]})
+    assert index.ids.tolist() == ["0", "1", "c"]
+    assert index.search([1, 1], 1).table()[0]["name"] == "long name"
+    assert np.isnan(index.columns["y"][2]) and index.columns["n"].tolist() == [1, 2, None]
+    for arguments, text in (
+        ((["d"], [[1, 1, 1]]), "vectors of 3 numbers, those of the index have 2"),
+        ((["d", "e"], [[1, 1]]), "1 vectors, but 2 values of 'ids'"),
+        (([1], [[1, 1]]), "'1' is in the index already"),
+        ((["d"], [[1, np.nan]]), "not finite"),
+        ((["d"], [[1, 1]], {"z": [1]}), "no column 'z'; it has: 'y', 'name', 'n'"),
+        ((["d"], "text"), "expected an array of vectors"),
+    ):
+        with pytest.raises(InfoGraphError, match=text):
+            index.add_vectors(*arguments)
+    with pytest.raises(InvalidParameter, match="has no model: use add_vectors"):
+        index.add(["CCO"])
+    with pytest.raises(InvalidParameter, match="no model to embed graphs with"):
+        index.search(["CCO"])
+    with pytest.raises(InvalidParameter, match="the id '0' stands twice"):
+        GraphIndex.of(Embeddings(np.array([0, 0]), np.eye(2, dtype=np.float32)))
+
+
+def test_many_threads(index: GraphIndex) -> None:
+    expected = {smiles: index.search([smiles], 5).rows.tolist() for smiles in SMILES}
+    vectors, wanted = index.vectors, [index.search_id(f"mol{i}", 5).rows.tolist() for i in range(24)]
+    start = threading.Barrier(8)
+
+    def work(worker: int) -> bool:
+        start.wait()
+        right = True
+        for i in range(24):
+            place = (i + worker) % 24
+            right &= index.search([SMILES[place]], 5).rows.tolist() == expected[SMILES[place]]
+            right &= index.search_id(f"mol{place}", 5).rows.tolist() == wanted[place]
+            right &= index.search(vectors[place], 1).scores[0, 0] == 1
+        return right
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_searching_while_another_thread_adds() -> None:
+    vectors = clustered(400)
+    index = of_vectors(vectors[:100])
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for i in range(150):
+                hits = index.search(vectors[i % 100], 500)
+                assert 100 <= hits.rows.shape[1] <= 400 and hits.ids[0].tolist() == hits.rows[0].tolist()
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for start in range(100, 400, 10):
+        index.add_vectors(np.arange(start, start + 10), vectors[start : start + 10])
+    for thread in threads:
+        thread.join()
+    assert not problems and len(index) == 400
