@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatch
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infograph.cli.groups import grouped
 from infograph.cli.options import AsJson, names
-from infograph.cli.output import err, print_json, print_table, say, show
-from infograph.cli.quantities import parse_duration
+from infograph.cli.output import print_json, print_table, show
 from infograph.cli.reproduce_report import report
+from infograph.cli.reproduce_running import RunOptions
 from infograph.cli.reproduce_status import status
 
 if TYPE_CHECKING:
-    from infograph.reproduce.cells import Cell, Result
-    from infograph.reproduce.grid import Done
-
-Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
-Cells = Annotated[str, typer.Option(metavar="PATTERN", help="Only cells whose name is like this.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes of one thread each; 1 uses all threads here.")]
-Budget = Annotated[str, typer.Option(metavar="TIME", help="Stop after so long, such as 90s, 30m or 2h.")]
-RESULTS = Path("results")
+    from infograph.reproduce.cells import Result
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
@@ -39,16 +30,14 @@ reproduce.command()(report)
 
 
 @reproduce.command()
+@grouped
 def table1(
+    running: RunOptions,
     data: Annotated[
         str, typer.Option(metavar="A,B", help="Data sets: small for the four small ones, all for six.")
     ] = "small",
     method: Annotated[str, typer.Option(metavar="A,B", help="Methods, as in compare; all for all.")] = "all",
     repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in the paper.")] = 5,
-    cells: Cells = "*",
-    workers: Workers = 1,
-    budget: Budget = "",
-    results: Results = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Table 1: accuracy of unsupervised methods. A run that was stopped goes on where it was.
@@ -62,9 +51,7 @@ def table1(
 
     columns = SMALL if data == "small" else pick_names("data set", names(data) or [], paper_table1().datasets)
     rows = pick_names("method", names(method) or [], METHODS)
-    chosen = _like(table1_cells(columns, rows, range(repeats)), cells)
-    done = _run([chosen], results, workers, budget)
-    found = [each.result for each in done if each.result is not None]
+    found = running.run([table1_cells(columns, rows, range(repeats))])
     if as_json:
         print_json([{"cell": r["cell"], "empty": r["empty"]} for r in found])
         return
@@ -72,14 +59,12 @@ def table1(
 
 
 @reproduce.command()
+@grouped
 def variants(
+    running: RunOptions,
     data: Annotated[str, typer.Option(metavar="A,B", help="Data sets, of the four small ones.")] = "all",
     variant: Annotated[str, typer.Option(metavar="A,B", help="Variants; all for all.")] = "all",
     repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in Table 1.")] = 5,
-    cells: Cells = "*",
-    workers: Workers = 1,
-    budget: Budget = "",
-    results: Results = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """InfoGraph on the data sets of Table 1 with one thing changed at a time, in a table of its own.
@@ -92,8 +77,7 @@ def variants(
 
     columns = pick_names("data set", names(data) or [], SMALL)
     rows = pick_names("variant", names(variant) or [], VARIANTS)
-    done = _run([_like(variant_cells(columns, rows, range(repeats)), cells)], results, workers, budget)
-    found = [each.result for each in done if each.result is not None]
+    found = running.run([variant_cells(columns, rows, range(repeats))])
     if as_json:
         print_json([{"cell": r["cell"], "empty": r["empty"]} for r in found])
         return
@@ -101,7 +85,9 @@ def variants(
 
 
 @reproduce.command()
+@grouped
 def table2(
+    running: RunOptions,
     target: Annotated[str, typer.Option(metavar="A,B", help="QM9's targets; all for all twelve.")] = "all",
     objective: Annotated[
         str, typer.Option(metavar="A,B", help="Rows of the table; all for objectives and references.")
@@ -114,10 +100,6 @@ def table2(
         float | None, typer.Option(help="Adam's L2 penalty. [default: chosen on alpha]")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the weights.")] = 0,
-    cells: Cells = "*",
-    workers: Workers = 1,
-    budget: Budget = "",
-    results: Results = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Table 2: errors on QM9 with 5,000 labels. A run that was stopped goes on where it was.
@@ -129,7 +111,7 @@ def table2(
     from infograph.reproduce.table2 import table2_stages
 
     stages = table2_stages(
-        results,
+        running.results,
         names(target) or [],
         names(objective) or [],
         lam=lam,
@@ -137,8 +119,7 @@ def table2(
         epochs=epochs,
         seed=seed,
     )
-    done = _run((_like(stage, cells) for stage in stages), results, workers, budget)
-    found = [each.result for each in done if each.result is not None]
+    found = running.run(stages)
     if as_json:
         print_json([{key: value for key, value in r.items() if key != "test_errors"} for r in found])
         return
@@ -174,46 +155,3 @@ def _show_table1(found: Sequence[Result], titles: Mapping[str, str]) -> None:
 
 def _figure(mean: float, deviation: float) -> str:
     return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
-
-
-def _like(cells: Sequence[Cell], pattern: str) -> list[Cell]:
-    """The cells whose names match; a name is such as "MUTAG wl rounds=1 normalise=True 0"."""
-    return [cell for cell in cells if fnmatch(cell.name.casefold(), pattern.casefold())]
-
-
-def _run(stages: Iterable[Sequence[Cell]], results: Path, workers: int, budget: str) -> list[Done]:
-    """Compute the cells of all stages, and say how far it is; the last stage's outcomes."""
-    from infograph.reproduce.grid import run_grid
-    from infograph.reproduce.outlook import Durations, split_cells
-    from infograph.train.progress import ProgressReport
-
-    until = time.time() + parse_duration(budget) if budget else None
-    done: list[Done] = []
-    for cells in stages:
-        there, missing = split_cells(cells, results)
-        known = Durations(results, cells)
-        if missing:
-            say(f"{len(there)} of {len(cells)} cells are there; left: {known.outlook(there, missing)}")
-        done = []
-        for each in run_grid(
-            cells,
-            results,
-            workers=workers,
-            budget=None if until is None else until - time.time(),
-            begin=lambda cell: say(cell.name),
-            watch=lambda cell: ProgressReport(err()),
-        ):
-            done.append(each)
-            if each.outcome == "read":
-                continue
-            what = each.reason
-            if each.result is not None:
-                missing.remove(each.cell)
-                known.add(each.cell, each.result["measured"]["seconds"])
-                there.append(each.cell)
-                what = each.result.get("empty") or f"{each.result['measured']['seconds']:.1f} s"
-            left = known.outlook(there, missing)
-            say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
-        if any(each.result is None for each in done):
-            break
-    return done
