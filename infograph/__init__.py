@@ -52,6 +52,13 @@ if TYPE_CHECKING:
     from infograph.estimators.untrained import UntrainedGIN as UntrainedGIN
     from infograph.evaluate import cross_validate as cross_validate
     from infograph.evaluate import paired_test as paired_test
+    from infograph.index import GraphIndex as GraphIndex
+    from infograph.index import Hits as Hits
+    from infograph.understand import contribution_drawing as contribution_drawing
+    from infograph.understand import describe_clusters as describe_clusters
+    from infograph.understand import draw_graph as draw_graph
+    from infograph.understand import find_clusters as find_clusters
+    from infograph.understand import outlier_scores as outlier_scores
 
 __version__ = "0.1.0"
 
@@ -62,8 +69,10 @@ _HOME = {
     "DegreeHistogram": "infograph.baselines.histograms",
     "FingerprintForest": "infograph.baselines.fingerprints",
     "Graph2Vec": "infograph.baselines.graph2vec",
+    "GraphIndex": "infograph.index",
     "GraphSet": "infograph.data.graphset",
     "Graphlets": "infograph.baselines.graphlets",
+    "Hits": "infograph.index",
     "InfoGraph": "infograph.estimators.infograph",
     "InfoGraphClassifier": "infograph.estimators.classifier",
     "InfoGraphRegressor": "infograph.estimators.regressor",
@@ -79,10 +88,15 @@ _HOME = {
     "WeisfeilerLehman": "infograph.baselines.wl",
     "as_graphset": "infograph.data.convert",
     "concatenate": "infograph.data.align",
+    "contribution_drawing": "infograph.understand",
     "cross_validate": "infograph.evaluate",
+    "describe_clusters": "infograph.understand",
+    "draw_graph": "infograph.understand",
+    "find_clusters": "infograph.understand",
     "load": "infograph.contract",
     "load_dataset": "infograph.data.sets.registry",
     "open_graphs": "infograph.data.storage",
+    "outlier_scores": "infograph.understand",
     "paired_test": "infograph.evaluate",
     "random_split": "infograph.data.splits",
     "read_graphs": "infograph.data.files",

@@ -25,6 +25,7 @@ ORDER = [
     "reproduce",
     "report",
     "understand",
+    "explore",
     "cli",
 ]
 FILES = sorted(ROOT.rglob("*.py"))

@@ -12,11 +12,13 @@ from infograph.cli.datasets import datasets
 from infograph.cli.embed import embed
 from infograph.cli.evaluate import evaluate
 from infograph.cli.history import history
+from infograph.cli.index import index
 from infograph.cli.info import info
 from infograph.cli.map import draw
 from infograph.cli.output import show
 from infograph.cli.predict import predict
 from infograph.cli.reproduce import reproduce
+from infograph.cli.search import search
 from infograph.cli.study import study
 from infograph.cli.train import train
 
@@ -36,6 +38,8 @@ app.command("predict")(predict)
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("map")(draw)
+app.command("index")(index)
+app.command("search")(search)
 app.command("history")(history)
 app.add_typer(reproduce, name="reproduce")
 app.command("info")(info)

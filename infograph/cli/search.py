@@ -146,7 +146,8 @@ def _print_duplicates(groups: list[list[Any]], total: int, *, as_json: bool) -> 
         print_table(("group", "graphs", "ids"), rows[:LISTED], texts=(2,))
     if len(groups) > LISTED:
         say(f"... and {len(groups) - LISTED:,} more groups; --json has all of them.")
-    show(f"{n_graphs:,} of {total:,} graphs are in {len(groups):,} groups of coinciding vectors")
+    noun = "group" if len(groups) == 1 else "groups"
+    show(f"{n_graphs:,} of {total:,} graphs are in {len(groups):,} {noun} of coinciding vectors")
 
 
 def _write_page(path: Path, title: str, hits: Hits, drawn: dict[Any, str]) -> None:

@@ -30,7 +30,7 @@ from infograph.index.neighbours import (
     neighbours,
     neighbours_of_rows,
 )
-from infograph.index.queries import as_queries, as_vectors, check_embeds, schema_of
+from infograph.index.queries import as_queries, as_vectors, check_embeds, embedded, schema_of
 from infograph.index.store import Store
 
 
@@ -59,7 +59,7 @@ class GraphIndex:
         self.approximate = approximate
         self._model = model  # or the folder it is in
         self._embedding, self._adding = threading.RLock(), threading.Lock()
-        self._state = store, cells_for(metric, store, approximate, cells)
+        self._state = store, cells
 
     @classmethod
     def build(
@@ -76,7 +76,8 @@ class GraphIndex:
         Args:
             model: a fitted estimator with `transform`.
             graphs: anything that `as_graphset` takes; their ids must be different.
-            metric: "cosine" similarity, or "euclidean" distance.
+            metric: "cosine" similarity, which does not see how long a vector is, or "euclidean" distance.
+                With a sum readout, the vectors of a ring of 4 and of one of 8 atoms differ in length alone.
             approximate: False compares a query with all vectors; True lets faiss look only where neighbours
                 are likely; None does so above 100,000 vectors where faiss is installed.
             columns: the graph columns to keep; all by default.
@@ -89,8 +90,9 @@ class GraphIndex:
         check_embeds(model)
         check_faiss(approximate)
         known = as_graphset(graphs, schema=schema_of(model))
-        store = Store.of_graphs(known, model.transform(known), columns)
-        return cls(store, metric=metric, approximate=approximate, model=model)
+        store = Store.of_graphs(known, embedded(model, known), columns)
+        cells = cells_for(metric, store, approximate)
+        return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
 
     @classmethod
     def of(
@@ -101,9 +103,11 @@ class GraphIndex:
         Raises:
             InvalidParameter: a vector is not finite, or an id stands twice.
         """
+        check_metric(metric)
         check_faiss(approximate)
         store = Store.of(embeddings.ids, embeddings.vectors, dict(embeddings.columns))
-        return cls(store, metric=metric, approximate=approximate)
+        cells = cells_for(metric, store, approximate)
+        return cls(store, metric=metric, approximate=approximate, cells=cells)
 
     # ---- what is in it
 
@@ -215,7 +219,8 @@ class GraphIndex:
         default, 5e-11 or 1e-5, joins what is equal but for roundings of float32, such as one graph in two
         orders of its nodes: with both, vectors differ by 1e-5 of their length.
 
-        Equal vectors are no proof of equal graphs: graphs that the encoder cannot tell apart have them, too.
+        Equal vectors are no proof of equal graphs: graphs that the encoder cannot tell apart have them, too,
+        and by the cosine all rings of carbon are one, whatever their size.
 
         Memory does not grow with the number of pairs. Time grows with the number of vectors, and with that
         of pairs within the tolerance along the direction in which the vectors differ most.
@@ -245,7 +250,7 @@ class GraphIndex:
                     "search_id"
                 )
             graphs = read(query, schema_of(model))
-            found = as_vectors(np.asarray(model.transform(graphs)), self._state[0].dim)
+            found = as_vectors(np.asarray(embedded(model, graphs)), self._state[0].dim)
         if found is None:
             raise InvalidParameter(f"the {type(model).__name__} gave no vectors")
         return graphs, found
@@ -322,20 +327,16 @@ class GraphIndex:
         """
         folder = Path(folder).resolve()
         content = read_content(folder, verify=verify)
-        store = read_store(folder, content)
-        cells = None
-        if content["covered"] and (content["approximate"] or faiss_installed()):
-            cells = Approximate.open(folder / FAISS, content["covered"])
+        metric, approximate, covered = (content[name] for name in ("metric", "approximate", "covered"))
+        store, cells = read_store(folder, content), None
+        if covered and (approximate or faiss_installed()):
+            cells = Approximate.open(folder / FAISS, covered)
+        elif covered:
+            cells = cells_for(metric, store, approximate)  # warns that faiss is not there
         if model is None and content["model"]:
             model = folder / MODEL
         try:
-            return cls(
-                store,
-                metric=content["metric"],
-                approximate=content["approximate"],
-                model=model,
-                cells=cells,
-            )
+            return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
         except InvalidParameter as error:
             raise InvalidFile(f"{folder} is damaged, {error}; save the index again") from error
 

@@ -67,7 +67,7 @@ def cells_for(
         warnings.warn(
             f"{len(store):,} vectors are searched exactly, as faiss is not installed: "
             f"pip install 'infograph[search]'",
-            stacklevel=4,
+            stacklevel=3,
         )
         return None
     return Approximate.build(metric, store.vectors, store.norms)

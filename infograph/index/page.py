@@ -38,7 +38,8 @@ def _section(hits: Hits, smiles: str) -> str:
     )
     query = f"<p>{draw_molecule(smiles)}</p>" if smiles else ""
     title = escape(f"Nearest to {hits.queries[0].item()}")
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    # The style of all pages hides the last head on narrow screens, so that one is empty.
+    table = f"<table><thead><tr>{head}<th></th></tr></thead><tbody>{body}</tbody></table>"
     note = f"<p><small>Score: {WORDS[hits.metric]}.</small></p>"
     return f'<section><h2>{title}</h2>{query}<div class="wide">{table}</div>{note}</section>'
 

@@ -15,6 +15,7 @@ from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.index.metric import check_vectors
 
+MOST = 4 << 30  # bytes of vectors that come sparse
 SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
 
 
@@ -24,7 +25,7 @@ def as_vectors(query: Any, dim: int) -> NDArray[np.float32] | None:
     Raises:
         InvalidParameter: the vectors are not finite, or of another length.
     """
-    if hasattr(query, "detach") and hasattr(query, "cpu"):
+    if hasattr(query, "detach") and hasattr(query, "numpy"):  # a tensor of torch
         query = query.detach().cpu().numpy()
     if isinstance(query, list) and query and isinstance(query[0], int | float):
         query = np.asarray(query)
@@ -71,6 +72,23 @@ def check_embeds(model: Any) -> None:
             f"a {type(model).__name__} has no transform(graphs) and so no vectors: expected a fitted "
             f"estimator such as InfoGraph"
         )
+
+
+def embedded(model: Any, graphs: GraphSet) -> Any:
+    """The vectors that a model gives; sparse ones, of kernels with many features, are filled with zeros.
+
+    Raises:
+        InvalidParameter: that would take more than 4 GB.
+    """
+    vectors = model.transform(graphs)
+    if not hasattr(vectors, "toarray"):
+        return vectors
+    if vectors.shape[0] * vectors.shape[1] * 4 > MOST:
+        raise InvalidParameter(
+            f"{vectors.shape[0]:,} sparse vectors of {vectors.shape[1]:,} numbers would take more than "
+            f"{MOST >> 30} GB: use a model with shorter vectors, such as InfoGraph"
+        )
+    return vectors.astype(np.float32).toarray()
 
 
 def _is_pair(query: Any) -> bool:

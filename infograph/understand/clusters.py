@@ -75,8 +75,9 @@ def find_clusters(
     """Find groups of graphs with similar vectors by HDBSCAN (Campello et al. 2013).
 
     Columns are standardised and reduced to principal components. A cluster is a place that is denser than
-    what lies around it and has at least `min_size` graphs; graphs elsewhere are in none. The number of
-    clusters is found, and may be 0.
+    what lies around it and has at least `min_size` graphs; graphs elsewhere are in none, and so are graphs
+    that only seem to be in a cluster because what is odd about them lies in a direction that the components
+    leave out. The number of clusters is found, and may be 0.
 
     Of more than 30,000 graphs a random sample of 30,000 is clustered, because the time grows with the square
     of their number. Every other graph joins the cluster of the nearest graph of the sample that is in one, if
@@ -93,7 +94,8 @@ def find_clusters(
     Raises:
         InvalidParameter: vectors that are not finite, or a setting out of range.
     """
-    points = principal_components(vectors, components)  # (G, c)
+    coordinates = principal_components(vectors, components, residual=True)  # (G, c + 1)
+    points, distance = coordinates[:, :-1], coordinates[:, -1]
     total = len(points)
     min_size = max(SMALLEST, math.isqrt(total)) if min_size is None else min_size
     if min_size < 2:
@@ -112,6 +114,8 @@ def find_clusters(
             points[rest], points[chosen], labels[chosen], probability[chosen]
         )
         tell(total, total)
+    odd = _are_odd(labels, distance)
+    labels[odd], probability[odd] = NOISE, 0.0
     labels, sizes = _largest_first(labels)
     return Clusters(labels, probability, sizes, points, min_size, len(chosen))
 
@@ -136,6 +140,20 @@ def _hdbscan(points: NDArray[np.float64], min_size: int) -> tuple[NDArray[np.int
     with threadpool_limits(1):
         found.fit(points)
     return found.labels_.astype(np.int64), np.asarray(found.probabilities_, dtype=np.float64)
+
+
+def _are_odd(labels: NDArray[np.int64], distance: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Members much farther from the plane of the components than their cluster: Tukey's outer fence. (G,).
+
+    Where members are equal there is no spread of their own, and that of all graphs is allowed instead.
+    """
+    spread = float(np.subtract(*np.percentile(distance, [75, 25])))
+    odd = np.zeros(len(labels), bool)
+    for label in np.unique(labels[labels != NOISE]):
+        members = np.flatnonzero(labels == label)
+        lower, upper = np.percentile(distance[members], [25, 75])
+        odd[members] = distance[members] > upper + max(3 * (upper - lower), spread)
+    return odd
 
 
 def _largest_first(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, ...]]:

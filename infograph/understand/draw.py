@@ -36,7 +36,7 @@ def draw_graph(
     Molecules (graphs with the columns `element` and `bond` of `from_molecules`, QM9, and all of MUTAG and
     PTC_MR; `name_atoms` names those of a part of these two) are drawn by RDKit where it is installed. Other
     graphs are laid out by springs; arcs without an opposite have a head. Beyond 1,000 nodes edges are
-    hairlines; beyond 20,000 nodes, or 12,000 edges, a part is drawn and the picture says which.
+    hairlines; beyond 20,000 nodes, or some 5,000 edges, a part is drawn and the picture says which.
 
     Colours: with `scores` a scale with a legend, from blue over grey to orange around zero if there are both
     signs, else from pale to blue; without, elements as usual, or a hue per category of the first categorical

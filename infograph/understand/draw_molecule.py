@@ -56,7 +56,7 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
 
     small = min(width, height) < THUMBNAIL
     drawer = rdMolDraw2D.MolDraw2DSVG(width, height)
-    options = drawer.drawOptions()
+    options: Any = drawer.drawOptions()
     hues = {} if plain else {element: _rgb(theme.hues[place]) for element, place in HUES.items()}
     options.setAtomPalette({-1: _rgb(theme.ink), **hues})
     options.clearBackground = False

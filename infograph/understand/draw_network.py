@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.report.palette import Theme
-from infograph.understand.arcs import arrow_heads, loops, plain_edges
+from infograph.understand.arcs import arrow_heads, distinct, left_out, loops, plain_edges
 from infograph.understand.layout import layout
 from infograph.understand.node_colours import NodeColours, by_category, by_score
 from infograph.understand.scale import THUMBNAIL, tell
 from infograph.understand.svg import circle, document, label, number
 
 MOST_NODES = 20_000
-MOST_EDGES = 12_000  # lines; with 20,000 nodes that is 300 KB
+LETTERS = 270_000  # of a drawing; edges beyond are left out
 MANY = 1_000  # nodes; beyond, they are strokes of one path per colour, and edges are hairlines
 NAMED = 300  # nodes that have a title each
 
@@ -60,7 +60,7 @@ def draw_network(
     margin = max(3.0, min(size) * 0.045)
     box = (margin, margin + noted, width - 2 * margin, height - 2 * margin - noted - colours.height)
     points = layout(len(sample.nodes), sample.arcs, box)
-    radius = _radius(len(points), size)
+    radius = _radius(points, sample.drawn, size)
     parts = [_edges(sample.drawn, points, size, theme, radius)]
     parts += _nodes(points, colours, sample.nodes, scores, radius, theme)
     parts.append(colours.legend)
@@ -80,20 +80,32 @@ def _sample(graph: GraphSet) -> _Sample:
         arcs = number_of[arcs]
         arcs = arcs[:, (arcs >= 0).all(axis=0)]
         notes.append(f"the {MOST_NODES:,} of {graph.n_nodes:,} nodes with most edges")
-    lines = np.unique(np.sort(arcs, axis=0), axis=1)
-    if lines.shape[1] > MOST_EDGES:
-        notes.append(f"{MOST_EDGES:,} of {lines.shape[1]:,} edges")
-        lines = lines[:, np.linspace(0, lines.shape[1] - 1, MOST_EDGES).astype(np.int64)]
+    lines = distinct(np.sort(arcs, axis=0))
+    most = _most_edges(len(nodes))
+    if lines.shape[1] > most:
+        notes.append(f"{most:,} of {lines.shape[1]:,} edges")
+        lines = lines[:, np.linspace(0, lines.shape[1] - 1, most).astype(np.int64)]
         lines = np.hstack([lines, lines[::-1]])  # too many to show directions
     else:
         lines = arcs
+    notes += left_out(arcs)
     return _Sample(nodes, arcs, lines, f"drawn: {', '.join(notes)}" if notes else "")
 
 
-def _radius(n_nodes: int, size: tuple[int, int]) -> float:
-    """Of a node: a share of the room that each has."""
-    room = (size[0] * size[1] / n_nodes) ** 0.5
-    return float(np.clip(0.13 * room, 0.6, min(size) * 0.028))
+def _most_edges(n_nodes: int) -> int:
+    """How many edges fit beside the nodes: dots and lines are 10 and 14 letters, with decimals 130 and 26."""
+    node, edge = (10, 14) if n_nodes > MANY else (130, 26)
+    return (LETTERS - node * n_nodes) // edge
+
+
+def _radius(points: NDArray[np.float64], arcs: IntArray, size: tuple[int, int]) -> float:
+    """Of a node: a share of the room that each has, and of the length of an edge, so that edges are seen."""
+    radius = 0.13 * (size[0] * size[1] / len(points)) ** 0.5
+    between = arcs[:, arcs[0] != arcs[1]]
+    if between.shape[1]:
+        lengths = np.linalg.norm(points[between[0]] - points[between[1]], axis=1)
+        radius = min(radius, 0.3 * float(np.median(lengths)))
+    return float(np.clip(radius, 0.6, min(size) * 0.028))
 
 
 def _edges(
@@ -103,14 +115,14 @@ def _edges(
     lines, single = plain_edges(arcs)
     digits = 0 if len(points) > MANY else 1
     start, stop = points[lines[0]], points[lines[1]]
-    crowd = max(lines.shape[1] / (size[0] * size[1] / 2500), 1.0)  # edges per patch of 50 x 50 pixels
-    thickness = 0.4 if len(points) > MANY else float(np.clip(1.4 / crowd**0.4, 0.5, 1.4))
-    thickness, opacity = min(thickness, max(radius * 0.5, 0.4)), float(np.clip(0.42 / crowd**0.3, 0.16, 0.42))
+    ink = float(np.linalg.norm(stop - start, axis=1).sum()) / (size[0] * size[1])  # length of line per area
+    thickness = 0.4 if len(points) > MANY else float(np.clip(1.4 / (1 + 4 * ink) ** 0.5, 0.5, 1.4))
+    thickness, opacity = min(thickness, max(radius * 0.35, 0.4)), max(0.48 / (1 + ink) ** 1.2, 0.16)
     line = f'stroke="{theme.ink}" stroke-width="{thickness:.2f}" stroke-opacity="{opacity:.2f}"'
     stroke = f'fill="none" {line}'
     drawn = [f'<path class="edges" d="{_segments(start, stop, digits)}" {stroke}/>'] if len(start) else []
     drawn += loops(arcs, points, radius, stroke)
-    drawn += arrow_heads(points[single[0]], points[single[1]], radius, theme.missing)
+    drawn += arrow_heads(points[single[0]], points[single[1]], radius, theme.ink)
     return "".join(drawn)
 
 

@@ -17,6 +17,7 @@ from infograph.data.graphset import IntArray
 PIVOTS = 12
 NEAR = 8  # neighbours in the plane that repel a node
 WORK = 90_000  # nodes times steps: half a second
+SPRINGS = 60_000  # edges that pull, evenly spread over all
 Points = NDArray[np.float64]
 
 
@@ -30,13 +31,15 @@ def force_layout(matrix: csr_array, edges: IntArray) -> Points:
     n_nodes = matrix.shape[0]
     points = _pivot_layout(matrix)
     steps = int(np.clip(WORK // n_nodes, 4, 60))
-    degree = np.maximum(np.bincount(edges.ravel(), minlength=n_nodes), 1)[:, None]
     heat = np.sqrt(n_nodes) / 8
+    if edges.shape[1] > SPRINGS:
+        edges = edges[:, np.linspace(0, edges.shape[1] - 1, SPRINGS).astype(np.int64)]
+    degree = np.maximum(np.bincount(edges.ravel(), minlength=n_nodes), 1)[:, None]
     for step in range(steps):
         force = _springs(points, edges) / np.sqrt(degree) + _repulsion(points)
         size = np.maximum(np.sqrt((force**2).sum(axis=1, keepdims=True)), 1e-9)
         points = points + force / size * np.minimum(size, heat * (1 - step / steps) + 0.02)
-    return points
+    return _gather(points)
 
 
 def _pivot_layout(matrix: csr_array) -> Points:
@@ -55,7 +58,16 @@ def _pivot_layout(matrix: csr_array) -> Points:
     spread = np.maximum(plane.std(axis=0), 1e-9)
     plane = plane / spread * [1.0, max(0.4, min(1.0, spread[1] / spread[0]))]
     offsets = np.random.default_rng(0).normal(size=(n_nodes, 2)) * 0.15
-    return np.asarray((plane + offsets) * np.sqrt(n_nodes) / 3)
+    return _gather((plane + offsets) * np.sqrt(n_nodes) / 3)
+
+
+def _gather(points: Points) -> Points:
+    """A few nodes that are far from all others come nearer, or everything else would be tiny."""
+    centred = points - np.median(points, axis=0)
+    radius = np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True)), 1e-9)
+    usual = max(float(np.percentile(radius, 90)), 1e-9)
+    beyond = np.maximum(radius / usual, 1.0)
+    return np.asarray(centred * (1 + 0.6 * np.log(beyond)) / beyond)
 
 
 def _springs(points: Points, edges: IntArray) -> Points:

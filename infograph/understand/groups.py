@@ -63,7 +63,7 @@ GROUPS = {
 def group_table(graphs: GraphSet) -> tuple[tuple[str, ...], NDArray[np.bool_]] | None:
     """Which molecule has which group: names, and a table (G, groups). None where these are no molecules.
 
-    It takes about 0.6 ms per molecule of 15 atoms.
+    It takes 0.3 ms for a molecule of nine heavy atoms, so 40 seconds for all of QM9.
     """
     if not has_molecules(graphs):
         return None

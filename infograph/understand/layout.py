@@ -11,11 +11,14 @@ from scipy.sparse.csgraph import connected_components
 from threadpoolctl import threadpool_limits
 
 from infograph.data.graphset import IntArray, pointer
+from infograph.understand.arcs import distinct
 from infograph.understand.forces import force_layout
 from infograph.understand.stress import stress_layout
 
 SMALL = 450  # nodes of a piece whose distances are all looked at
 GAP = 0.8  # between pieces, in lengths of an edge
+STEP = 0.6  # between nodes without edges
+STEPS, FEWEST = 10_000, 8  # of the layouts of all pieces together, and of each at least
 Points = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
@@ -31,25 +34,28 @@ def layout(n_nodes: int, edges: IntArray, box: Box) -> Points:
         edges: (2, e) arcs; directions, repetitions and self-loops do not matter.
         box: left, top, width and height.
     """
-    plain = np.unique(np.sort(edges[:, edges[0] != edges[1]], axis=0), axis=1)
+    plain = distinct(np.sort(edges[:, edges[0] != edges[1]], axis=0))
     ratio = box[2] / box[3]
     with threadpool_limits(1):  # sums over threads round differently, and the eye would see it
-        pieces = [(nodes, _place(len(nodes), own)) for nodes, own in _pieces(n_nodes, plain)]
+        found = _pieces(n_nodes, plain)
+        steps = max(FEWEST, STEPS // max(len(found), 1))
+        pieces = [(nodes, _place(len(nodes), own, steps)) for nodes, own in found]
     alone = np.setdiff1d(np.arange(n_nodes), plain)
     if len(alone):
-        columns = max(1, math.ceil(math.sqrt(len(alone) * ratio)))
+        widest = max((float(np.ptp(points[:, 0])) for _, points in pieces), default=0.0)
+        columns = max(math.ceil(math.sqrt(len(alone) * ratio)), math.floor(widest / STEP) + 1)
         grid = np.stack(np.divmod(np.arange(len(alone)), columns)[::-1], axis=1)
-        pieces.append((alone, grid * 0.7))
+        pieces.append((alone, grid * STEP))
     return _fit(_pack(n_nodes, pieces, ratio), box)
 
 
-def _place(n_nodes: int, edges: IntArray) -> Points:
+def _place(n_nodes: int, edges: IntArray, steps: int) -> Points:
     """The points of one piece, its longest direction horizontal."""
     if n_nodes == 2:
         return np.array([[0.0, 0.0], [1.0, 0.0]])
     both = np.hstack([edges, edges[::-1]])
     matrix = csr_array((np.ones(both.shape[1]), (both[0], both[1])), (n_nodes, n_nodes))
-    points = stress_layout(matrix) if n_nodes <= SMALL else force_layout(matrix, edges)
+    points = stress_layout(matrix, steps) if n_nodes <= SMALL else force_layout(matrix, edges)
     points = points - points.mean(axis=0)
     _, axes = np.linalg.eigh(points.T @ points)
     axes = axes[:, ::-1]

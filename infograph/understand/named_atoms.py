@@ -1,7 +1,7 @@
-"""Benchmark sets whose nodes are atoms under numbers: the numbers' meaning, from the sets' own notes.
+"""Benchmark sets whose nodes are atoms under numbers: the numbers' meaning.
 
-MUTAG and PTC_MR come as graphs with labels 0, 1, 2 ... Which element a number is stands only in the README of
-their zip files. Nothing else is guessed: a set is recognised by all its counts, or named by the user.
+MUTAG and PTC_MR come as graphs with labels 0, 1, 2 ... Which element a number is stands only in the notes of
+the TU collection. Nothing else is guessed: a set is recognised by all its counts, or named by the user.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import numpy as np
 
 from infograph.data.chem.atoms import BOND, ELEMENT
 from infograph.data.graphset import GraphSet
-from infograph.data.schema import Column
+from infograph.data.schema import Column, Level
 from infograph.data.sets.catalogue import CATALOGUE, Counts
 from infograph.errors import InvalidParameter
 
 ATOMS = {
     "MUTAG": ("C", "N", "O", "F", "I", "Cl", "Br"),
-    "PTC_MR": tuple(
-        ["In", "P", "O", "N", "Na", "C", "Cl", "S", "Br", "F", "K", "Cu", "Zn", "I", "Ba", "Sn", "Pb", "Ca"]
+    "PTC_MR": (
+        *("In", "P", "O", "N", "Na", "C", "Cl", "S", "Br"),
+        *("F", "K", "Cu", "Zn", "I", "Ba", "Sn", "Pb", "Ca"),
     ),
 }
 BONDS = {
@@ -29,7 +30,7 @@ BONDS = {
 
 
 def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
-    """MUTAG or PTC_MR with the columns `element` and `bond`, so that descriptions and drawings show molecules.
+    """MUTAG or PTC_MR with columns `element` and `bond`, so that descriptions and drawings show molecules.
 
     Encoders do not see the new columns: models that were fitted on the set as it is take these graphs, too.
 
@@ -42,11 +43,12 @@ def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
     """
     if dataset not in ATOMS:
         raise InvalidParameter(f"dataset={dataset!r}: the atoms of {' and '.join(ATOMS)} are known")
-    for level, names in (("node", ATOMS[dataset]), ("edge", BONDS[dataset])):
-        column = graphs.schema.column(level, "label")  # type: ignore[arg-type]
+    known: tuple[tuple[Level, tuple[str, ...]], ...] = (("node", ATOMS[dataset]), ("edge", BONDS[dataset]))
+    for level, names in known:
+        column = graphs.schema.column(level, "label")
         if column is None or column.categories != tuple(range(len(names))):
             raise InvalidParameter(
-                f"these graphs are not of {dataset}: expected a {level} column 'label' of {len(names)} numbers"
+                f"these graphs are not of {dataset}: expected {len(names)} numbers as {level} column 'label'"
             )
     element = np.array([ELEMENT.categories.index(name) for name in ATOMS[dataset]], np.int32)
     bond = np.array([BOND.categories.index(name) for name in BONDS[dataset]], np.int32)

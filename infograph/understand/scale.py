@@ -20,11 +20,11 @@ STEPS = 24  # colours in a legend
 THUMBNAIL = 200  # pixels; legends of smaller drawings are tiny
 RAMPS = {  # light pages, dark pages: below zero ... zero ... above zero, and from least to most
     "diverging": (
-        ("#2f7fc1", "#9dc6e6", "#eef0f2", "#f5bd8a", "#e07b22"),
+        ("#3f8dcb", "#9cc5e6", "#e3e6e9", "#f3bd8c", "#e07f2b"),
         ("#3f9be0", "#2c628c", "#39414b", "#96602a", "#e58a36"),
     ),
     "sequential": (
-        ("#e4eef7", "#b9d6ed", "#84b8e0", "#4895d0"),
+        ("#d8e6f2", "#a9cce8", "#78b0dc", "#3f8dcb"),
         ("#323c47", "#2c516f", "#2a70a3", "#3790d2"),
     ),
 }

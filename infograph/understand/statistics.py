@@ -1,4 +1,4 @@
-"""The three tests behind every sentence on a cluster: is it more than chance, given how much was looked at?"""
+"""The tests behind every sentence on a cluster: is it more than chance, given how much was looked at?"""
 
 from __future__ import annotations
 

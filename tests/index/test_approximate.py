@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from infograph.errors import InvalidFile, MissingExtra
-from infograph.index import GraphIndex, approximate, neighbours
+from infograph.index import GraphIndex, approximate, graph_index, neighbours
 from tests.index.conftest import clustered, of_vectors
 
 needs_faiss = pytest.mark.skipif(not approximate.faiss_installed(), reason="faiss is not installed")
@@ -117,6 +117,28 @@ def test_many_threads() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+@needs_faiss
+def test_opening_without_faiss_what_was_made_with_it(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 500)
+    index = of_vectors(clustered(501))
+    index.save(tmp_path / "index")
+    for module in (approximate, neighbours, graph_index):
+        monkeypatch.setattr(module, "faiss_installed", lambda: False)
+    with pytest.warns(UserWarning, match="searched exactly"):
+        opened = GraphIndex.open(tmp_path / "index")
+    assert not opened.is_approximate and opened.search(clustered(501)[7], 1).rows.tolist() == [[7]]
+
+
+@needs_faiss
+def test_opening_never_builds(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_vectors(clustered(501)).save(tmp_path / "index")
+    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 500)
+    opened = GraphIndex.open(tmp_path / "index")
+    assert not opened.is_approximate
+    opened.add_vectors([501], np.ones((1, 16)))
+    assert opened.is_approximate
 
 
 def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:

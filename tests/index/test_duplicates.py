@@ -105,5 +105,5 @@ def test_the_default_joins_a_graph_in_two_orders_of_its_nodes() -> None:
 def test_mistakes() -> None:
     index = of_vectors(clustered(5))
     for tolerance in (-1e-9, 0.5, np.nan):
-        with pytest.raises(InvalidParameter, match="expected a number from 0 to below 0.5"):
+        with pytest.raises(InvalidParameter, match=r"expected a number from 0 to below 0\.5"):
             index.near_duplicates(tolerance)

@@ -125,7 +125,7 @@ def test_queries_of_another_length_and_counts() -> None:
     with pytest.raises(InvalidParameter, match=r"expected \(G, D\)"):
         index.search(np.ones((2, 2, 16)))
     for k in (0, -1, 2.5, True):
-        with pytest.raises(InvalidParameter, match="k=.*expected a whole number of at least 1"):
+        with pytest.raises(InvalidParameter, match=r"k=.*expected a whole number of at least 1"):
             index.search(np.ones(16), k)
     with pytest.raises(InvalidParameter, match="metric='dot': expected 'cosine' or 'euclidean'"):
         of_vectors(clustered(5), metric="dot")

@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-from infograph import GraphSet, InfoGraph, MeanPredictor, as_graphset, to_networkx, to_pyg
+from infograph import (
+    GraphSet,
+    InfoGraph,
+    MeanPredictor,
+    WeisfeilerLehman,
+    as_graphset,
+    load_dataset,
+    to_networkx,
+    to_pyg,
+)
 from infograph.data.embeddings import Embeddings
 from infograph.errors import InfoGraphError, InvalidGraph, InvalidParameter, SchemaMismatch
-from infograph.index import GraphIndex
+from infograph.index import GraphIndex, queries
 from tests.index.conftest import SMILES, clustered, of_vectors
 
 
@@ -108,7 +117,7 @@ def test_neighbours_of_a_stored_graph(index: GraphIndex) -> None:
     assert equal.search_id(7, 3).rows.tolist() == [[0, 1, 2]]
     assert equal.search_id("7", 30).rows.tolist() == [[0, 1, 2, 3, 4, 5, 6, 8]]
     assert equal.search_id(0, 2).rows.tolist() == [[1, 2]]
-    with pytest.raises(InvalidParameter, match="has the id 'mol99'; it holds 24 graphs .* such as 'mol0'"):
+    with pytest.raises(InvalidParameter, match=r"has the id 'mol99'; it holds 24 graphs .* such as 'mol0'"):
         index.search_id("mol99")
     alone = of_vectors(np.ones((1, 3))).search_id(0)
     assert alone.rows.shape == (1, 0) and alone.table() == []
@@ -135,6 +144,17 @@ def test_models_without_vectors(molecules: GraphSet) -> None:
         GraphIndex.build(object(), molecules)
     with pytest.raises(InvalidParameter, match="a MeanPredictor has no transform"):
         GraphIndex.build(MeanPredictor(), molecules)
+
+
+def test_kernels_with_sparse_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    graphs = load_dataset("MUTAG")[:40]
+    index = GraphIndex.build(WeisfeilerLehman().fit(graphs), graphs)
+    assert index.search(graphs[3], 40).rows.tolist() == index.search(index.vectors[3], 40).rows.tolist()
+    opened = GraphIndex.open(index.save(tmp_path / "index"))
+    assert opened.search(graphs[3], 5).table() == index.search(graphs[3], 5).table()
+    monkeypatch.setattr(queries, "MOST", 1 << 10)
+    with pytest.raises(InvalidParameter, match=r"40 sparse vectors of .* numbers would take more than"):
+        GraphIndex.build(index.model, graphs)
 
 
 def test_add(index: GraphIndex, model: InfoGraph) -> None:

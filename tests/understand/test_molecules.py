@@ -172,3 +172,13 @@ def test_other_numbers_are_not_guessed() -> None:
         name_atoms(numbered("MUTAG"), "PTC_MR")
     with pytest.raises(InvalidParameter, match="MUTAG and PTC_MR are known"):
         name_atoms(numbered("MUTAG"), "ENZYMES")
+
+
+def test_without_rdkit_molecules_are_drawn_as_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    graphs = as_graphset(["CCO", "c1ccccc1N"])
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    assert not has_molecules(graphs)
+    svg = draw_graph(graphs, 0)
+    assert [e.text for e in ElementTree.fromstring(svg).iter(f"{SVG}text")] == ["element: ", "C", "O"]
