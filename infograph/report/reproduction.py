@@ -87,7 +87,7 @@ def readme_blocks(results: Path) -> dict[str, str]:
     """README's "table1" and "table2": compact Markdown tables with a paragraph below each."""
     table1, table2 = read_table1(results), read_table2(results)
     return {
-        "table1": f"{as_markdown(table1_compact(table1))}\n\n{plain(table1_note())}",
+        "table1": f"{as_markdown(table1_compact(table1))}\n\n{plain(table1_note(table1))}",
         "table2": f"{as_markdown(table2_compact(table2))}\n\n{plain(table2_note(table2))}",
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.reproduce.accuracies import REACH, Accuracy, Table1, majority
+from infograph.reproduce.findings import listed
 from infograph.reproduce.methods import METHODS
 from infograph.reproduce.paper import Figure, paper_table1
 from infograph.reproduce.table1 import FOLDS, INNER_FOLDS, REPEATS
@@ -44,8 +45,11 @@ def table1_sheet(table: Table1, *, later: bool = False) -> Sheet:
 
 
 def table1_compact(table: Table1) -> Sheet:
-    """The same for a narrow page: leak-free, and below it ours by the paper's protocol and the paper's."""
-    columns = paper_table1().datasets
+    """The same for a narrow page: leak-free, and below it ours by the paper's protocol and the paper's.
+
+    Data sets without any result have no column; `table1_note` names them.
+    """
+    columns = _measured(table)
     best = _best(table)
     rows = [
         (text(METHODS[method].title), *(_compact(table[data, method], best) for data in columns))
@@ -70,13 +74,20 @@ def table1_caption(table: Table1) -> list[str]:
     ]
 
 
-def table1_note() -> str:
+def table1_note(table: Table1) -> str:
     """What the compact table shows, in a paragraph."""
+    absent = [data for data in paper_table1().datasets if data not in _measured(table)]
     return (
         f"Accuracy in per cent, leak-free mean ± deviation over {REPEATS} repeats unless it says otherwise. "
         "Below: ours by the paper's protocol (best setting on the test folds), in brackets the paper's "
         f"figure, {INSIDE} where that lies within {REACH} deviations of ours. Bold is the best of a column."
+        f"{f' Not run yet: {listed(absent)}.' if absent else ''}"
     )
+
+
+def _measured(table: Table1) -> list[str]:
+    """The data sets with results."""
+    return [data for data in paper_table1().datasets if any(table[data, method].found for method in METHODS)]
 
 
 def versus_sheet(rows: Iterable[Versus]) -> Sheet:

@@ -7,6 +7,7 @@ from typing import Any
 from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.reproduce.bootstrap import LEVEL, RESAMPLES, SEED
 from infograph.reproduce.choice import settings_text
+from infograph.reproduce.findings import listed
 from infograph.reproduce.paper import paper_table2
 from infograph.reproduce.ratios import NAMES, REFERENCE, UNITS, Table2, TargetError
 from infograph.reproduce.table2 import OBJECTIVES, REFERENCES, ROWS, SEARCHED
@@ -28,9 +29,12 @@ def table2_sheet(table: Table2) -> Sheet:
 
 
 def table2_compact(table: Table2) -> Sheet:
-    """The same for a narrow page: the error, and below it our ratio and the paper's."""
+    """The same for a narrow page: the error, and below it our ratio and the paper's.
+
+    Targets that no network was trained for have no row; `table2_note` names them.
+    """
     rows = []
-    for target in paper_table2().targets:
+    for target in _trained(table):
         least = _least(table, target)
         entries = [_compact(table.errors[target, objective], least) for objective in ORDER]
         rows.append((text(target, UNITS[target]), *entries))
@@ -69,6 +73,7 @@ def table2_caption(table: Table2) -> list[str]:
 
 def table2_note(table: Table2) -> str:
     """What the compact table shows, in a paragraph."""
+    absent = [target for target in paper_table2().targets if target not in _trained(table)]
     return " ".join(
         [
             "Mean absolute test error; below: its ratio to the supervised model's, in brackets the paper's "
@@ -76,8 +81,18 @@ def table2_note(table: Table2) -> str:
             f"{100 * LEVEL:g} % interval. Bold is the least error of a row.",
             _training(table),
             *_open(table),
+            *([f"Not run yet: {listed(absent)}."] if absent else []),
         ]
     )
+
+
+def _trained(table: Table2) -> list[str]:
+    """The targets that a network was trained for."""
+    return [
+        target
+        for target in paper_table2().targets
+        if any(table.errors[target, objective].result for objective in OBJECTIVES)
+    ]
 
 
 def digits(value: float, n: int) -> str:
