@@ -11,6 +11,7 @@ from infograph.cli.compare import compare
 from infograph.cli.datasets import datasets
 from infograph.cli.embed import embed
 from infograph.cli.evaluate import evaluate
+from infograph.cli.explore import explore
 from infograph.cli.history import history
 from infograph.cli.index import index
 from infograph.cli.info import info
@@ -40,6 +41,7 @@ app.command("compare")(compare)
 app.command("map")(draw)
 app.command("index")(index)
 app.command("search")(search)
+app.command("explore")(explore)
 app.command("history")(history)
 app.add_typer(reproduce, name="reproduce")
 app.command("info")(info)

@@ -1,14 +1,20 @@
 // The map: all graphs as points, drawn by WebGL; pan, zoom, pick, lasso. Knows nothing of graphs.
 
+import { Grid } from "./grid.js";
+
+const HOME = 0.92; // the zoom that shows all
+const TRAVEL = 350; // milliseconds
+
 const VERTEX = `#version 300 es
 in vec2 place; in float shade; in float state;
-uniform vec2 scale; uniform vec2 shift; uniform float size; uniform sampler2D colours; uniform float faded;
+uniform vec2 scale; uniform vec2 shift; uniform float size; uniform sampler2D colours; uniform float faded; uniform float turn;
 out vec4 tint;
 void main() {
-  gl_Position = vec4(place * scale + shift, 0.0, 1.0);
-  gl_PointSize = size * (state > 0.5 ? 1.6 : 1.0);
+  bool chosen = state > 0.5;
+  gl_Position = chosen == (turn > 0.5) ? vec4(place * scale + shift, 0.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+  gl_PointSize = size * (chosen ? 1.5 : 1.0);
   vec4 colour = texture(colours, vec2(shade, 0.5));
-  tint = vec4(colour.rgb, faded > 0.5 && state < 0.5 ? 0.12 : colour.a);
+  tint = vec4(colour.rgb, faded > 0.5 && !chosen ? 0.12 : colour.a);
 }`;
 const FRAGMENT = `#version 300 es
 precision mediump float;
@@ -22,6 +28,7 @@ void main() {
 export class PointMap {
   constructor(canvas) {
     this.canvas = canvas;
+    canvas.addEventListener("webglcontextlost", () => location.reload());
     const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
     if (!gl) throw new Error("This browser has no WebGL 2, which the map needs.");
     this.gl = gl;
@@ -30,7 +37,7 @@ export class PointMap {
     this.texture = gl.createTexture();
     this.n = 0;
     this.centre = [0, 0];
-    this.zoom = 0.94;
+    this.zoom = HOME;
     this.faded = false;
     this.onmove = () => {};
     new ResizeObserver(() => this.resize()).observe(canvas);
@@ -105,13 +112,16 @@ export class PointMap {
     gl.uniform2f(gl.getUniformLocation(this.program, "shift"), -this.centre[0] * sx, -this.centre[1] * sy);
     gl.uniform1f(gl.getUniformLocation(this.program, "size"), this.size());
     gl.uniform1f(gl.getUniformLocation(this.program, "faded"), this.faded ? 1 : 0);
-    gl.drawArrays(gl.POINTS, 0, this.n);
+    for (const turn of this.faded ? [0, 1] : [0]) {  // those that stand out lie above the others
+      gl.uniform1f(gl.getUniformLocation(this.program, "turn"), turn);
+      gl.drawArrays(gl.POINTS, 0, this.n);
+    }
   }
 
   size() {
     const ratio = window.devicePixelRatio || 1;
     const crowd = Math.sqrt((this.canvas.width * this.canvas.height) / this.n) * 0.28;
-    return Math.min(14 * ratio, Math.max(2 * ratio, crowd * Math.sqrt(this.zoom)));
+    return Math.min(13 * ratio, Math.max(2 * ratio, Math.min(10 * ratio, crowd) * Math.sqrt(this.zoom)));
   }
 
   scale() {
@@ -149,6 +159,7 @@ export class PointMap {
   }
 
   pan(dx, dy) {
+    this.flight = null;
     const a = this.toMap(0, 0);
     const b = this.toMap(dx, dy);
     this.centre = [this.centre[0] + a[0] - b[0], this.centre[1] + a[1] - b[1]];
@@ -156,6 +167,7 @@ export class PointMap {
   }
 
   zoomAt(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+    this.flight = null;
     const before = this.toMap(x, y);
     this.zoom = Math.min(400, Math.max(0.3, this.zoom * factor));
     const after = this.toMap(x, y);
@@ -163,77 +175,37 @@ export class PointMap {
     this.draw();
   }
 
+  // a short flight, so that people see where they go; at once for those who want no motion
   goTo(x, y, zoom = this.zoom) {
-    this.centre = [x, y];
-    this.zoom = zoom;
-    this.draw();
+    const from = [...this.centre, Math.log(this.zoom)];
+    const to = [x, y, Math.log(zoom)];
+    const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const flight = (this.flight = {});
+    const began = performance.now();
+    const step = (now) => {
+      if (this.flight !== flight) return;
+      const share = calm ? 1 : Math.min(1, Math.max(0, now - began) / TRAVEL);
+      const eased = share * share * (3 - 2 * share);
+      const at = from.map((value, i) => value + (to[i] - value) * eased);
+      this.centre = [at[0], at[1]];
+      this.zoom = Math.exp(at[2]);
+      this.draw();
+      if (share < 1) requestAnimationFrame(step);
+    };
+    step(began);
+  }
+
+  // only as far as needed: a point that is seen well stays where it is
+  reveal(x, y) {
+    const [px, py] = this.toPage(x, y);
+    const { clientWidth: w, clientHeight: h } = this.canvas;
+    if (px > 0.02 * w && px < 0.98 * w && py > 0.02 * h && py < 0.98 * h) this.draw();
+    else this.goTo(x, y);
   }
 
   reset() {
-    this.goTo(0, 0, 0.94);
+    this.goTo(0, 0, HOME);
   }
-}
-
-// Points in square cells, so that the nearest of 100,000 is found among a few.
-class Grid {
-  constructor(points) {
-    this.points = points;
-    const n = points.length / 2;
-    this.side = Math.max(1, Math.min(512, Math.round(Math.sqrt(n / 2))));
-    this.start = new Uint32Array(this.side * this.side + 1);
-    const cells = new Uint32Array(n);
-    for (let i = 0; i < n; i++) {
-      cells[i] = this.cell(points[2 * i], points[2 * i + 1]);
-      this.start[cells[i] + 1]++;
-    }
-    for (let c = 0; c < this.side * this.side; c++) this.start[c + 1] += this.start[c];
-    this.rows = new Uint32Array(n);
-    const next = this.start.slice();
-    for (let i = 0; i < n; i++) this.rows[next[cells[i]]++] = i;
-  }
-
-  index(value) {
-    return Math.min(this.side - 1, Math.max(0, Math.floor(((value + 1) / 2) * this.side)));
-  }
-
-  cell(x, y) {
-    return this.index(y) * this.side + this.index(x);
-  }
-
-  nearest(x, y, reach) {
-    let best = -1;
-    let least = reach * reach;
-    for (let j = this.index(y - reach); j <= this.index(y + reach); j++) {
-      for (let i = this.index(x - reach); i <= this.index(x + reach); i++) {
-        const c = j * this.side + i;
-        for (let k = this.start[c]; k < this.start[c + 1]; k++) {
-          const row = this.rows[k];
-          const dx = this.points[2 * row] - x;
-          const dy = this.points[2 * row + 1] - y;
-          if (dx * dx + dy * dy <= least) [best, least] = [row, dx * dx + dy * dy];
-        }
-      }
-    }
-    return best;
-  }
-
-  inside(polygon) {
-    const found = [];
-    for (let row = 0; row < this.points.length / 2; row++) {
-      if (contains(polygon, this.points[2 * row], this.points[2 * row + 1])) found.push(row);
-    }
-    return found;
-  }
-}
-
-function contains(polygon, x, y) {
-  let inside = false;
-  for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
-    const [ax, ay] = polygon[i];
-    const [bx, by] = polygon[j];
-    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
-  }
-  return inside;
 }
 
 function link(gl) {

@@ -4,7 +4,7 @@ export class ServerSource {
   constructor(token) {
     this.headers = token ? { "X-Token": token } : {};
     this.token = token;
-    this.canSearch = this.canUpload = true;
+    this.paper = false; // drawings come in the colours of the theme
   }
 
   async call(path, body) {
@@ -56,8 +56,8 @@ export class ServerSource {
     return `api/graph/${row}/drawing?size=${size}&theme=${theme}&scores=${scores}${token}`;
   }
 
-  search(query, k = 12) {
-    return this.json("api/search", { query, k });
+  search(query, theme) {
+    return this.json("api/search", { query, k: 12, theme });
   }
 
   describe(rows) {
@@ -77,8 +77,7 @@ export class ServerSource {
 export class FileSource {
   constructor(data) {
     this.data = data;
-    this.canSearch = true;
-    this.canUpload = false;
+    this.paper = true; // drawings are for light pages
   }
 
   async atlas() {
@@ -111,7 +110,7 @@ export class FileSource {
     this.data.atlas.columns.forEach((column, index) => {
       const value = (this.cache ||= [])[index] || (this.cache[index] = floats(this.data.columns[index]));
       const known = column.kind === "category" ? column.categories[value[row]] : value[row];
-      columns[column.name] = Number.isNaN(known) || known === undefined ? "" : known;
+      columns[column.name] = Number.isNaN(known) || known === undefined ? null : known;
     });
     return { row, id: this.data.ids[row], columns };
   }
@@ -133,7 +132,6 @@ export class FileSource {
 
   async export(rows) {
     const names = this.data.atlas.columns.map((column) => column.name);
-    const quote = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value);
     const lines = [["id", ...names].map(quote).join(",")];
     for (const row of rows) {
       const record = this.record(row);
@@ -141,6 +139,14 @@ export class FileSource {
     }
     return new Blob([lines.join("\n") + "\n"], { type: "text/csv" });
   }
+}
+
+// A cell of a CSV file; texts that a spreadsheet would run as a formula begin with an apostrophe.
+function quote(value) {
+  if (value === null) return "";
+  if (typeof value === "number") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function floats(base64) {

@@ -1,0 +1,195 @@
+"""What the map shows: deterministic, inside its square, kept beside the index until that changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import infograph.explore.atlas as atlas_module
+from infograph import InfoGraphClassifier, as_graphset
+from infograph.data.embeddings import Embeddings
+from infograph.errors import InvalidParameter, MissingExtra, SchemaMismatch
+from infograph.explore import make_atlas
+from infograph.explore.columns import class_column, number_column, typed_column
+from infograph.explore.layout import choose_method, lay_out, umap_installed
+from infograph.index import GraphIndex
+
+METHODS = ["tsne", "pca", *([pytest.param("umap", marks=pytest.mark.slow)] if umap_installed() else [])]
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "index", ignore=shutil.ignore_patterns("atlas"))
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often the slow part ran."""
+    calls = []
+    real = atlas_module.find
+
+    def find(*arguments):
+        calls.append(arguments[1])
+        return real(*arguments)
+
+    monkeypatch.setattr(atlas_module, "find", find)
+    return calls
+
+
+def two_groups(n: int = 60, dim: int = 6) -> np.ndarray:
+    vectors = np.random.default_rng(0).standard_normal((n, dim)).astype(np.float32)
+    vectors[n // 2 :] += 25
+    return vectors
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_layout_is_deterministic_fills_the_square_and_keeps_groups_apart(method):
+    vectors = two_groups()
+    points = lay_out(vectors, method)
+    assert np.array_equal(points, lay_out(vectors, method))
+    assert points.dtype == np.float32 and np.abs(points).max() == pytest.approx(1)
+    first, second = points[:30], points[30:]
+    spread = max(np.linalg.norm(part - part.mean(axis=0), axis=1).max() for part in (first, second))
+    assert np.linalg.norm(first.mean(axis=0) - second.mean(axis=0)) > spread
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [1, 2, 5, 7])
+def test_few_or_equal_graphs_have_a_map_too(method, n):
+    for vectors in (np.ones((n, 3), np.float32), two_groups(n, 3) if n > 1 else np.ones((1, 3))):
+        points = lay_out(vectors, choose_method(n, method))
+        assert points.shape == (n, 2) and np.isfinite(points).all() and np.abs(points).max() <= 1
+
+
+def test_the_method_depends_on_what_is_installed_and_how_many_graphs_there_are(monkeypatch):
+    monkeypatch.setattr("infograph.explore.layout.umap_installed", lambda: False)
+    assert [choose_method(n) for n in (3, 100, 20_000, 20_001)] == ["pca", "tsne", "tsne", "pca"]
+    with pytest.raises(MissingExtra, match="umap-learn"):
+        choose_method(100, "umap")
+    monkeypatch.setattr("infograph.explore.layout.umap_installed", lambda: True)
+    assert choose_method(100) == choose_method(100_000) == "umap"
+    with pytest.raises(InvalidParameter, match="'lle'"):
+        choose_method(100, "lle")
+
+
+def test_columns_are_typed_for_colours(atlas):
+    kinds = {column.name: column.kind for column in atlas.columns}
+    assert kinds == {
+        "active": "category",
+        "logS [mol/L]": "number",
+        "cluster (column)": "category",  # the user's own; "cluster" is the map's
+        "cluster": "category",
+        "outlier score": "number",
+        "nodes": "number",
+        "edges": "number",
+    }  # smiles and note differ from graph to graph
+    told = atlas.column("logS [mol/L]").summary()
+    assert told["missing"] == 1 and told["unit"] == "mol/L"
+    known = [i / 7 for i in range(40) if i != 5]
+    assert (told["min"], told["max"]) == pytest.approx(tuple(np.percentile(known, (1, 99))), rel=1e-6)
+    told = atlas.column("active").summary()
+    assert told["categories"] == ["no", "yes"] and told["counts"] == [20, 20]
+
+
+def test_columns_of_all_kinds():
+    assert typed_column("a", np.array([1.0, 2.0, np.nan])).categories == ("1", "2")
+    assert typed_column("a", np.array([None, None], dtype=object)) is None
+    assert typed_column("a", np.zeros((3, 2))) is None
+    assert typed_column("a", np.array([f"t{i}" for i in range(30)])) is None
+    assert typed_column("a", np.array(["x", "y"] * 30)).categories == ("x", "y")
+    huge = number_column("a", np.array([1e300, None, 0.5], dtype=object))
+    assert np.isnan(huge.values[:2]).all() and huge.summary()["missing"] == 2
+    codes = class_column("a", np.array(["b", "a", "b", ""]))
+    assert codes.categories == ("b", "a") and codes.values[:3].tolist() == [0, 1, 0] and codes.cell(3) is None
+
+
+def test_the_first_colour(index, atlas):
+    assert atlas.columns[atlas.colour].name == "active"
+    chosen = make_atlas(index, method="pca", colour="logS")
+    assert chosen.columns[chosen.colour].name == "logS [mol/L]"
+    with pytest.raises(SchemaMismatch, match=r"no column 'colour'.*'active'"):
+        make_atlas(index, method="pca", colour="colour")
+
+
+def test_the_atlas_is_kept_and_read_again(copy, counted):
+    index = GraphIndex.open(copy)
+    made = make_atlas(index, copy, method="pca")
+    again = make_atlas(GraphIndex.open(copy), copy, method="pca")
+    assert counted == ["pca"]
+    assert np.array_equal(made.points, again.points) and made.descriptions == again.descriptions
+    assert np.array_equal(made.clusters, again.clusters) and np.array_equal(made.outliers, again.outliers)
+    assert made.summary(index) == again.summary(index)
+    assert not [path for path in copy.iterdir() if path.name.startswith(".")]
+
+
+def test_another_method_or_seed_or_index_makes_it_anew(copy, counted, molecules):
+    index = GraphIndex.open(copy)
+    make_atlas(index, copy, method="pca")
+    make_atlas(index, copy, method="tsne")
+    make_atlas(index, copy, method="tsne", random_state=1)
+    index.add(as_graphset(molecules[[1, 2]], ids=["n1", "n2"]))
+    grown = make_atlas(index, copy, method="tsne", random_state=1)
+    assert counted == ["pca", "tsne", "tsne", "tsne"] and len(grown) == 42
+
+
+@pytest.mark.parametrize("damage", ["truncate", "json", "shape", "missing"])
+def test_a_damaged_atlas_is_made_anew(copy, counted, damage):
+    index = GraphIndex.open(copy)
+    made = make_atlas(index, copy, method="pca")
+    where = copy / "atlas"
+    if damage == "truncate":
+        (where / "points.npy").write_bytes((where / "points.npy").read_bytes()[:-5])
+    elif damage == "json":
+        (where / "atlas.json").write_text("{")
+    elif damage == "shape":
+        np.save(where / "clusters.npy", np.full(40, 7))
+    else:
+        (where / "outliers.npy").unlink()
+    again = make_atlas(index, copy, method="pca")
+    assert len(counted) == 2 and np.array_equal(made.points, again.points)
+    assert json.loads((where / "atlas.json").read_text())["format"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_a_warning(copy, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("infograph.explore.cache.replaced_folder", refuse)
+    with pytest.warns(UserWarning, match="could not be kept.*Permission denied"):
+        make_atlas(GraphIndex.open(copy), copy, method="pca")
+
+
+def test_vectors_without_graphs_have_a_map():
+    index = GraphIndex.of(Embeddings(np.arange(60), two_groups(), {"y": np.arange(60) % 2}))
+    atlas = make_atlas(index, method="pca")
+    assert [c.name for c in atlas.columns] == ["y", "cluster", "outlier score"]
+    assert len(atlas.descriptions) == 2 and atlas.descriptions[0] == "30 graphs (50 %)"
+    assert set(atlas.clusters[:30]) != set(atlas.clusters[30:])
+
+
+def test_predictions_of_a_model_that_predicts_are_columns(molecules):
+    model = InfoGraphClassifier(dim=8, layers=2, epochs=1).fit(molecules, "active")
+    atlas = make_atlas(GraphIndex.build(model, molecules), method="pca")
+    column = atlas.column("predicted active")
+    assert column.kind == "category" and set(column.categories) <= {"yes", "no"}
+    expected = model.predict(molecules)
+    assert [column.cell(row) for row in range(40)] == expected.tolist()
+
+
+def test_whoever_watches_is_told_of_every_stage(index):
+    class Watch:
+        def __init__(self):
+            self.stages = []
+
+        def stage(self, name, total):
+            self.stages.append(name)
+
+        def advance(self, done, text=""):
+            pass
+
+    watch = Watch()
+    make_atlas(index, method="pca", watch=watch)
+    assert watch.stages == ["map", "clusters", "descriptions", "outliers", "predictions"]

@@ -1,0 +1,103 @@
+"""Whatever a file or a graph holds, it is read or refused: never a defect, never slow."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infograph.errors import UnknownCategoryWarning
+from infograph.explore import Limits, make_atlas
+from infograph.index import GraphIndex
+
+Refusal = pytest.importorskip("infograph.explore.refusals", reason="the server needs FastAPI").Refusal
+Explorer = pytest.importorskip("infograph.explore.explorer").Explorer
+read_request = pytest.importorskip("infograph.explore.queries").read_request
+uploaded = pytest.importorskip("infograph.explore.search_routes").uploaded
+ENDINGS = pytest.importorskip("infograph.explore.uploads").ENDINGS
+pytestmark = pytest.mark.filterwarnings(f"ignore::{UnknownCategoryWarning.__module__}.UnknownCategoryWarning")
+SEEDS = (
+    b"CCO a\nCCN b\n",
+    b"smiles,id,y\nCCO,a,1\nCCN,b,2.5\n",
+    b'{"id": "g", "nodes": [{"label": "a"}, {"label": "b"}], "edges": [[0, 1]]}\n',
+    b"\n  x\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0  0.0  0.0 C   0  0\nM  END\n$$$$\n",
+    b'<graphml><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
+    b'<edge source="a" target="b"/></graph></graphml>',
+    b"1 2\n2 3\n",
+)
+JUNK = (
+    b"\x00",
+    b"\xff",
+    b"9" * 30,
+    b"-1",
+    b"1e400",
+    b"nan",
+    b"[" * 50,
+    b"{",
+    b'"',
+    b"<",
+    b"\n",
+    b"\t",
+    b",",
+    b"",
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+NODES = (
+    st.integers(-2, 6)
+    | st.lists(st.fixed_dictionaries({"label": st.sampled_from("abz")}), max_size=4)
+    | VALUES
+)
+EDGES = st.lists(st.lists(st.integers(-1, 6), min_size=1, max_size=3), max_size=5) | VALUES
+
+
+@pytest.fixture(scope="module")
+def explorers(index, atlas, corner_cases):
+    from infograph import InfoGraph
+
+    plain = GraphIndex.build(InfoGraph(dim=4, layers=2, epochs=1).fit(corner_cases), corner_cases)
+    made = (
+        Explorer(index, atlas, Limits(nodes=1000)),
+        Explorer(plain, make_atlas(plain, method="pca"), Limits(nodes=1000)),
+    )
+    logging.disable(logging.WARNING)
+    yield made
+    logging.disable(logging.NOTSET)
+    for explorer in made:
+        explorer.close()
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(SEEDS),
+    st.sampled_from(ENDINGS),
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 9), st.sampled_from(JUNK)), max_size=4),
+)
+def test_mangled_files(explorers, seed, ending, changes):
+    body = bytearray(seed)
+    for place, length, junk in changes:
+        body[place : place + length] = junk
+    began = time.perf_counter()
+    for explorer in explorers:
+        try:
+            told = uploaded(explorer, f"a{ending}", bytes(body))
+            assert told["graphs"]
+        except Refusal as refusal:
+            assert 400 <= refusal.status_code < 500 and "infograph-" not in refusal.detail
+    assert time.perf_counter() - began < 2
+
+
+@settings(max_examples=150)
+@given(st.lists(st.fixed_dictionaries({"nodes": NODES, "edges": EDGES}), min_size=1, max_size=3))
+def test_graphs_that_may_be_none(explorers, graphs):
+    for explorer in explorers:
+        try:
+            assert len(explorer.embed(read_request(explorer, graphs))) == len(graphs)
+        except Refusal as refusal:
+            assert 400 <= refusal.status_code < 500

@@ -1,0 +1,91 @@
+"""The verb and the server's address."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from infograph.cli.explore import explore
+from infograph.errors import InvalidParameter, MissingExtra
+from infograph.explore import serve
+from infograph.explore.serving import is_loopback, open_socket, page_address
+
+httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
+pytest.importorskip("uvicorn", reason="the server needs it")
+VERB = "import typer; from infograph.cli.explore import explore; typer.run(explore)"
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(explore)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_verb_serves_until_it_is_stopped(folder):
+    command = [sys.executable, "-c", VERB, str(folder), "--port", "0", "--no-browser", "--method", "pca"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as run:
+        try:
+            address = re.match(r"(http://127\.0\.0\.1:\d+/) ", run.stdout.readline())[1]
+            assert httpx.get(f"{address}api/atlas", timeout=30).json()["title"] == "molecules"
+            run.send_signal(signal.SIGINT)
+            assert run.wait(20) == 0
+            assert "Traceback" not in run.stderr.read()
+        finally:
+            run.kill()
+
+
+def test_a_port_in_use_is_one_sentence(run, folder):
+    with open_socket("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        result = run(folder, "--port", port, "--no-browser")
+    assert isinstance(result.exception, InvalidParameter)
+    assert str(result.exception) == (
+        f"port {port} of 127.0.0.1 is in use: choose another with --port, or --port 0 for any"
+    )
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("203.0.113.7", 0), ("no such host", 0)])
+def test_impossible_addresses(host, port):
+    with pytest.raises(InvalidParameter, match=r"port"):
+        open_socket(host, port)
+
+
+def test_a_missing_package_is_one_sentence(run, folder, monkeypatch):
+    monkeypatch.setattr("infograph.explore.serving.NEEDED", ("fastapi", "no_such_server"))
+    result = run(folder, "--no-browser")
+    assert isinstance(result.exception, MissingExtra) and "infograph[explore]" in str(result.exception)
+
+
+def test_others_may_not_come_in_without_a_token(index, atlas):
+    with pytest.raises(InvalidParameter, match="needs a token"):
+        serve(index, atlas, host="0.0.0.0", port=0)
+
+
+def test_addresses():
+    assert is_loopback("127.0.0.1") and is_loopback("::1") and is_loopback("localhost")
+    assert not is_loopback("0.0.0.0") and not is_loopback("192.168.0.7") and not is_loopback("evil.example")
+    assert page_address("127.0.0.1", 80) == "http://127.0.0.1:80/"
+    assert page_address("0.0.0.0", 80, "a b&") == "http://127.0.0.1:80/?token=a%20b%26"
+    assert page_address("::1", 80) == "http://[::1]:80/"
+
+
+@pytest.mark.parametrize("name", ["map.html", "points.parquet"])
+def test_the_verb_writes_files(run, folder, tmp_path, name):
+    result = run(folder, "--out", tmp_path / name, "--method", "pca")
+    assert result.exit_code == 0 and (tmp_path / name).stat().st_size > 1000
+    assert f"{name}: 40 graphs" in result.output.replace("\n", "")
+
+
+def test_a_file_of_another_kind_is_refused(run, folder, tmp_path):
+    assert run(folder, "--out", tmp_path / "map.png", "--method", "pca").exit_code == 2
