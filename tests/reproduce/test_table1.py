@@ -16,6 +16,7 @@ import pytest
 
 from infograph import InfoGraph, cross_validate, read_graphs
 from infograph.evaluate import Evaluation
+from infograph.reproduce import table1
 from infograph.reproduce.cells import run_cell
 from infograph.reproduce.grid import run_grid
 from infograph.reproduce.methods import METHODS, Method
@@ -38,6 +39,29 @@ list(run_grid(chosen, Path(sys.argv[2])))
 """
 TRAINED = "layers=4 lr=0.001"
 QUICK = replace(METHODS["infograph"], epochs=(2, 4, 12))
+
+
+@pytest.fixture
+def tiny_mutag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a small "MUTAG": 40 graphs, rings of one class and paths of the other."""
+    folder = tmp_path / "MUTAG"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    edges, indicator, labels, first = [], [], [], 1
+    for graph in range(40):
+        size, ring = int(rng.integers(4, 9)), graph % 2
+        pairs = [(i, (i + 1) % size) for i in range(size if ring else size - 1)]
+        edges += [f"{first + a}, {first + b}\n{first + b}, {first + a}\n" for a, b in pairs]
+        indicator += [f"{graph + 1}\n"] * size
+        labels += [f"{int(each)}\n" for each in rng.integers(0, 3, size)]
+        first += size
+    (folder / "MUTAG_A.txt").write_text("".join(edges))
+    (folder / "MUTAG_graph_indicator.txt").write_text("".join(indicator))
+    (folder / "MUTAG_node_labels.txt").write_text("".join(labels))
+    (folder / "MUTAG_graph_labels.txt").write_text("".join(f"{g % 2}\n" for g in range(40)))
+    graphs = read_graphs(folder)
+    monkeypatch.setattr(table1, "load_dataset", lambda name: graphs)
+    return folder
 
 
 def test_the_grid_of_infograph_is_the_papers():
