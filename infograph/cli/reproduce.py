@@ -44,10 +44,10 @@ def table1(
 
     Example: [bold]infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m[/bold]
     """
+    from infograph.reproduce.cells import pick_names
     from infograph.reproduce.methods import METHODS
     from infograph.reproduce.paper import paper_table1
     from infograph.reproduce.table1 import SMALL, table1_cells
-    from infograph.reproduce.table2 import pick_names
 
     columns = SMALL if data == "small" else pick_names("data set", names(data) or [], paper_table1().datasets)
     rows = pick_names("method", names(method) or [], METHODS)
@@ -71,8 +71,8 @@ def variants(
 
     Example: [bold]infograph reproduce variants --data MUTAG --variant base,unscaled --repeats 1[/bold]
     """
+    from infograph.reproduce.cells import pick_names
     from infograph.reproduce.table1 import SMALL
-    from infograph.reproduce.table2 import pick_names
     from infograph.reproduce.variants import VARIANTS, variant_cells
 
     columns = pick_names("data set", names(data) or [], SMALL)

@@ -9,9 +9,7 @@ import typer
 
 from infograph.cli.options import AsJson
 from infograph.cli.output import print_json, show
-
-Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
-RESULTS = Path("results")
+from infograph.cli.reproduce_running import RESULTS, Results
 
 
 def report(

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from infograph.reproduce.grid import Done
 
 
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
+RESULTS = Path("results")
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """Which cells, how many at a time, for how long, and where their results are."""
@@ -30,9 +34,7 @@ class RunOptions:
         int, typer.Option(min=1, help="Processes of one thread each; 1 uses all threads here.")
     ] = 1
     budget: Annotated[str, typer.Option(metavar="TIME", help="Stop after so long: 90s, 30m or 2h.")] = ""
-    results: Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")] = Path(
-        "results"
-    )
+    results: Results = RESULTS
 
     def run(self, stages: Iterable[Sequence[Cell]]) -> list[Result]:
         """Compute the cells of all stages, and say how far it is; the last stage's results."""

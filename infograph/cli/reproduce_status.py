@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from infograph.cli.options import AsJson
 from infograph.cli.output import print_json, print_table, show
+from infograph.cli.reproduce_running import RESULTS, Results
 
 if TYPE_CHECKING:
     from infograph.reproduce.status import Standing
-
-Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
-RESULTS = Path("results")
 
 
 def status(results: Results = RESULTS, as_json: AsJson = False) -> None:

@@ -10,7 +10,7 @@ from infograph.explore.columns import MapColumn, typed_column
 from infograph.explore.layout import Method, lay_out
 from infograph.index import GraphIndex
 from infograph.report.predictions import ID, predict_table
-from infograph.report.study import Watch
+from infograph.report.study import Silent, Watch
 from infograph.understand import Clusters, describe_clusters, find_clusters, outlier_scores
 from infograph.understand.sentence import cluster_sentence
 
@@ -52,13 +52,3 @@ def predict(index: GraphIndex) -> tuple[MapColumn, ...]:
         if name != ID
     )
     return tuple(column for column in typed if column is not None)
-
-
-class Silent:
-    """A watch that tells nobody."""
-
-    def stage(self, name: str, total: int) -> None:
-        """A stage begins."""
-
-    def advance(self, done: int, text: str = "") -> None:
-        """So many steps are done."""

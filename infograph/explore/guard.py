@@ -22,7 +22,7 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-DRAIN = 0.8  # seconds that a body which is too large is read on, so that its sender sees the answer
+DRAIN = 0.4  # seconds that a body which is too large is read on, so that its sender sees the answer
 
 
 class Guard:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from infograph.errors import InvalidParameter, MissingExtra
+from infograph.report.components import principal_components
 from infograph.report.map2d import FEWEST, project
-from infograph.understand.components import principal_components
 
 Method = Literal["umap", "tsne", "pca"]
 COMPONENTS = 50  # what van der Maaten and Hinton (2008) reduce to before t-SNE

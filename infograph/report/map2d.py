@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from infograph.errors import InvalidParameter
+from infograph.report.components import principal_components
 
 Method = Literal["tsne", "pca"]
 COMPONENTS = 50  # what van der Maaten and Hinton (2008) reduce to before t-SNE
@@ -43,23 +43,12 @@ def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 
     with threadpool_limits(
         1
     ):  # sums over threads round differently from run to run, and t-SNE amplifies that
-        components = _components(rows, random_state)  # (G, <= 50)
+        components = principal_components(rows, COMPONENTS)  # (G, <= 50)
         plane = np.zeros((len(rows), 2))
         plane[:, : components.shape[1]] = components[:, :2]
         if method == "pca" or len(rows) < FEWEST or not components.shape[1]:
             return plane
         return _tsne(components, plane, random_state)
-
-
-def _components(rows: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
-    """Principal components of the standardised columns; none where all rows are equal."""
-    deviation = rows.std(axis=0)
-    varying = deviation > 1e-9 * np.maximum(np.abs(rows).max(axis=0), 1e-30)
-    if len(rows) < 2 or not varying.any():
-        return np.zeros((len(rows), 0))
-    scaled = (rows[:, varying] - rows[:, varying].mean(axis=0)) / deviation[varying]
-    wanted = min(COMPONENTS, len(rows) - 1, scaled.shape[1])
-    return np.asarray(PCA(wanted, random_state=random_state).fit_transform(scaled), dtype=np.float64)
 
 
 def _tsne(

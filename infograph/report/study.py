@@ -40,10 +40,14 @@ class Watch(Protocol):
         ...
 
 
-class _Silent:
-    def stage(self, name: str, total: int) -> None: ...
+class Silent:
+    """A watch that tells nobody."""
 
-    def advance(self, done: int, text: str = "") -> None: ...
+    def stage(self, name: str, total: int) -> None:
+        """A stage begins."""
+
+    def advance(self, done: int, text: str = "") -> None:
+        """So many steps are done."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def study(
     Raises:
         InvalidParameter: the labels cannot be judged in that many folds, or `out` cannot be used.
     """
-    estimator, watch = estimator or InfoGraph(), watch or _Silent()
+    estimator, watch = estimator or InfoGraph(), watch or Silent()
     check_names(classifiers)
     if repeats < 1:
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")

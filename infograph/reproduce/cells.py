@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from infograph.data.storage import read_json, replaced_file
+from infograph.errors import InvalidParameter
 from infograph.reproduce.measured import measuring
 
 try:
@@ -73,6 +74,20 @@ def parameters_of(estimator: BaseEstimator) -> dict[str, Any]:
         for name, value in given.items()
         if name not in FREE
     }
+
+
+def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Names, "all" written out, each once.
+
+    Raises:
+        InvalidParameter: there is no such name.
+    """
+    names = tuple(known)
+    chosen = [one for each in given for one in (names if each == "all" else (each,))]
+    strange = [each for each in chosen if each not in names]
+    if strange or not chosen:
+        raise InvalidParameter(f"no {what} {strange[0] if strange else ''!r}; there are: {', '.join(names)}")
+    return list(dict.fromkeys(chosen))
 
 
 class Busy(Exception):

@@ -45,16 +45,20 @@ class Method:
         return self.grid or self.settings
 
     def represent(self, graphs: GraphSet, setting: str, seed: int) -> NDArray[Any] | Gram:
-        """Vectors (G, D), or the Gram matrix of a kernel."""
-        estimator = self.settings[setting](seed)
-        if isinstance(estimator, GraphKernel):
-            return Gram(estimator.fit(graphs).gram())
-        vectors = estimator.fit_transform(graphs)
-        return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
+        """What `represent` makes of graphs with one of the settings."""
+        return represent(self.settings[setting](seed), graphs)
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Setting -> all parameters of its estimator: what a result depends on."""
         return {setting: parameters_of(make(0)) for setting, make in self.settings.items()}
+
+
+def represent(estimator: GraphTransformer, graphs: GraphSet, **fitting: Any) -> NDArray[Any] | Gram:
+    """Vectors (G, D), or the Gram matrix of a kernel; `fitting` are further arguments of `fit_transform`."""
+    if isinstance(estimator, GraphKernel):
+        return Gram(estimator.fit(graphs).gram())
+    vectors = estimator.fit_transform(graphs, **fitting)
+    return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
 
 
 def _one(where: str, **given: Any) -> Make:
@@ -70,71 +74,92 @@ def _one(where: str, **given: Any) -> Make:
     return make
 
 
-def _method(name: str, title: str, where: str, *, random: bool = False, **given: Any) -> Method:
-    return Method(name, title, {"default": _one(where, **given)}, random)
+def _method(
+    name: str,
+    title: str,
+    where: str,
+    *grid: dict[str, Any],
+    random: bool = False,
+    epochs: tuple[int, ...] = (),
+    **given: Any,
+) -> Method:
+    """A method of one estimator: with `given` alone, and in Table 1 with each line of `grid` as well."""
+    searched = {_words({**each, **given}): _one(where, **each, **given) for each in grid}
+    return Method(name, title, {"default": _one(where, **given)}, random, searched, epochs)
 
 
-def _searched(method: Method, where: str, *grid: dict[str, Any], epochs: tuple[int, ...] = ()) -> Method:
-    """The same method with the settings that Table 1 searches over."""
-    names = [" ".join(f"{name}={value}" for name, value in given.items()) for given in grid]
-    made = {name: _one(where, **given) for name, given in zip(names, grid, strict=True)}
-    return replace(method, grid=made, epochs=epochs)
+def _words(given: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in given.items())
 
 
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
 KINDS = ("wl", "graphlet", "walk", "shortest-path")  # of deep graph kernels
-_DGK = "baselines.deep_kernels:DeepGraphKernel"
-_DEEP = {kind: _one(_DGK, structure=kind, normalise=True) for kind in KINDS}
-_GK, _WL = "baselines.graphlets:Graphlets", "baselines.wl:WeisfeilerLehman"
-_MLG, _SUB = "baselines.laplacian:MultiscaleLaplacian", "baselines.sub2vec:Sub2Vec"
-_GRAPH2VEC, _INFOGRAPH = "baselines.graph2vec:Graph2Vec", "estimators.infograph:InfoGraph"
-_UNTRAINED = "estimators.untrained:UntrainedGIN"
+_DEEP = "baselines.deep_kernels:DeepGraphKernel"
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         _method("rw", "RW", "baselines.random_walk:RandomWalk", normalise=True),
         _method("sp", "SP", "baselines.shortest_path:ShortestPath", normalise=True),
-        _searched(
-            _method("gk", "GK", _GK, normalise=True),
-            _GK,
-            *({"size": size, "normalise": True} for size in (3, 4, 5)),
+        _method(
+            "gk",
+            "GK",
+            "baselines.graphlets:Graphlets",
+            *({"size": size} for size in (3, 4, 5)),
+            normalise=True,
         ),
-        _searched(
-            _method("wl", "WL", _WL, normalise=True),
-            _WL,
-            *({"rounds": rounds, "normalise": True} for rounds in (1, 2, 3, 4, 5)),
+        _method(
+            "wl",
+            "WL",
+            "baselines.wl:WeisfeilerLehman",
+            *({"rounds": rounds} for rounds in (1, 2, 3, 4, 5)),
+            normalise=True,
         ),
-        _searched(
-            Method("dgk", "DGK", _DEEP, random=True),
-            _DGK,
-            *({"structure": kind, "epochs": n, "normalise": True} for kind in KINDS for n in (5, 30)),
+        replace(
+            _method(
+                "dgk",
+                "DGK",
+                _DEEP,
+                *({"structure": kind, "epochs": n} for kind in KINDS for n in (5, 30)),
+                random=True,
+                normalise=True,
+            ),
+            settings={kind: _one(_DEEP, structure=kind, normalise=True) for kind in KINDS},
         ),
-        _searched(
-            _method("mlg", "MLG", _MLG, normalise=True),
-            _MLG,
+        _method(
+            "mlg",
+            "MLG",
+            "baselines.laplacian:MultiscaleLaplacian",
             *({"levels": levels, "gamma": gamma} for levels in (1, 2, 3) for gamma in (0.01, 0.1)),
         ),
         _method("node2vec", "node2vec", "baselines.node2vec:Node2Vec", random=True),
-        _searched(
-            _method("sub2vec", "sub2vec", _SUB, random=True),
-            _SUB,
+        _method(
+            "sub2vec",
+            "sub2vec",
+            "baselines.sub2vec:Sub2Vec",
             *({"variant": variant} for variant in ("structural", "neighbourhood")),
+            random=True,
         ),
-        _searched(
-            _method("graph2vec", "graph2vec", _GRAPH2VEC, random=True),
-            _GRAPH2VEC,
+        _method(
+            "graph2vec",
+            "graph2vec",
+            "baselines.graph2vec:Graph2Vec",
             *({"rounds": rounds} for rounds in (1, 2, 3, 4)),
+            random=True,
         ),
-        _searched(
-            _method("infograph", "InfoGraph", _INFOGRAPH, random=True),
-            _INFOGRAPH,
+        _method(
+            "infograph",
+            "InfoGraph",
+            "estimators.infograph:InfoGraph",
             *({"layers": layers, "lr": lr} for layers in DEPTHS for lr in RATES),
+            random=True,
             epochs=EPOCHS,
         ),
-        _searched(
-            _method("untrained", "untrained GIN", _UNTRAINED, random=True),
-            _UNTRAINED,
+        _method(
+            "untrained",
+            "untrained GIN",
+            "estimators.untrained:UntrainedGIN",
             *({"layers": layers} for layers in DEPTHS),
+            random=True,
         ),
         _method("labels", "node labels", "baselines.histograms:LabelHistogram"),
         _method("degrees", "node degrees", "baselines.histograms:DegreeHistogram"),

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from infograph.baselines.kernel import GraphKernel
 from infograph.contract import GraphTransformer
 from infograph.data.graphset import GraphSet
 from infograph.data.sets.registry import load_dataset
@@ -19,7 +17,7 @@ from infograph.data.storage import read_json, replaced_file
 from infograph.errors import InfoGraphError
 from infograph.evaluate import Evaluation, Gram, cross_validate, merge
 from infograph.reproduce.cells import Cell, Result, parameters_of
-from infograph.reproduce.methods import METHODS, Method
+from infograph.reproduce.methods import METHODS, Method, represent
 from infograph.train.checkpoint import FILE
 from infograph.train.loop import Watcher
 
@@ -62,13 +60,11 @@ def table1_cell(data: str, method: Method, setting: str, repeat: int, table: str
     return Cell(table, f"{data} {method.name} {setting} {repeat}", settings)
 
 
-def compute_table1(
-    cell: Cell, work: Path, *, method: Method | None = None, watchers: Sequence[Watcher] = ()
-) -> Result:
+def compute_table1(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
     """Represent all graphs, and judge that with the folds of this repeat."""
     settings = cell.settings
-    method = METHODS[settings["method"]] if method is None else method
-    return judged(method.searched[settings["setting"]](settings["repeat"]), settings, work, watchers)
+    make = METHODS[settings["method"]].searched[settings["setting"]]
+    return judged(make(settings["repeat"]), settings, work, watchers)
 
 
 def judged(
@@ -120,19 +116,12 @@ def _represent(
 
     A run of 20 epochs goes on from the checkpoint of the one of 10, to the weights that it would have alone.
     """
-    if isinstance(estimator, GraphKernel):
-        return Gram(estimator.fit(graphs).gram()), []
     if epochs is None:
-        return _dense(estimator.fit_transform(graphs)), []
-    estimator.set_params(epochs=epochs)
+        return represent(estimator, graphs), []
     began = (work / FILE).is_file()
-    vectors = estimator.fit_transform(graphs, checkpoint=work, resume=began, watchers=watchers)
-    history = [{k: v for k, v in e.items() if "second" not in k} for e in estimator.history_]
-    return _dense(vectors), history
-
-
-def _dense(vectors: Any) -> NDArray[Any]:
-    return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
+    estimator.set_params(epochs=epochs)
+    vectors = represent(estimator, graphs, checkpoint=work, resume=began, watchers=watchers)
+    return vectors, [{k: v for k, v in e.items() if "second" not in k} for e in estimator.history_]
 
 
 def _judge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from infograph.data.sets.registry import load_dataset
 from infograph.data.splits import Split, semi_supervised_split
 from infograph.errors import InvalidParameter
 from infograph.estimators.regressor import InfoGraphRegressor
-from infograph.reproduce.cells import Cell, Result, parameters_of
+from infograph.reproduce.cells import Cell, Result, parameters_of, pick_names
 from infograph.train.checkpoint import FILE
 from infograph.train.loop import Watcher
 
@@ -122,20 +122,6 @@ def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
         raise InvalidParameter(f"{missing[0]} has no result yet")
     errors = [result["scores"]["validation_mae"] for result in found if result is not None]
     return cells[errors.index(min(errors))]
-
-
-def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Names, "all" written out, each once.
-
-    Raises:
-        InvalidParameter: there is no such name.
-    """
-    names = tuple(known)
-    chosen = [one for each in given for one in (names if each == "all" else (each,))]
-    strange = [each for each in chosen if each not in names]
-    if strange or not chosen:
-        raise InvalidParameter(f"no {what} {strange[0] if strange else ''!r}; there are: {', '.join(names)}")
-    return list(dict.fromkeys(chosen))
 
 
 def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:

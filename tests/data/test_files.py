@@ -591,3 +591,10 @@ def test_labels_may_name_files_with_their_extension(tmp_path):
     (tmp_path / "labels.csv").write_text("file,size\ng1.graphml,4.5\ng0,3.5\n")
     graphs = read_graphs(tmp_path)
     assert graphs.graph["size"].tolist() == [3.5, 4.5] and graphs.ids.tolist() == ["g0", "g1"]
+
+
+def test_empty_lines_before_the_header_of_a_table_do_not_count(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("\n\nsmiles,logS\nCCO,1\nnot a molecule,2\n")
+    graphs = read_graphs(path, errors="skip")
+    assert graphs.graph["logS"].tolist() == [1.0] and "line 5" in graphs.rejected[0].problem

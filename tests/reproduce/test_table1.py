@@ -21,7 +21,7 @@ from infograph.reproduce.cells import run_cell
 from infograph.reproduce.grid import run_grid
 from infograph.reproduce.methods import METHODS, Method
 from infograph.reproduce.outlook import Durations, Outlook, in_words, split_cells
-from infograph.reproduce.table1 import collect, compute_table1, group, table1_cell, table1_cells
+from infograph.reproduce.table1 import collect, compute_table1, group, judged, table1_cell, table1_cells
 
 GRID = """
 import sys
@@ -112,7 +112,7 @@ def test_cells_of_a_method_are_one_evaluation(tiny_mutag, tmp_path):
 def test_a_method_that_cannot_says_why(tiny_mutag, tmp_path):
     broken = Method("infograph", "", {"x": lambda seed: InfoGraph(lr=1e30, random_state=seed)}, epochs=(2,))
     cell = table1_cell("MUTAG", broken, "x", 0)
-    result = run_cell(cell, lambda c, work: compute_table1(c, work, method=broken), tmp_path)
+    result = run_cell(cell, lambda c, work: judged(broken.searched["x"](0), c.settings, work), tmp_path)
     assert "learning rate" in result["empty"] and result["evaluation"] is None
 
 

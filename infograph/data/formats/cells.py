@@ -69,12 +69,14 @@ def read_cells(path: Path, errors: Errors = "raise") -> Cells:
 
 
 def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line on which it begins, cells) of every row, the header first."""
+    """(line on which it begins, cells) of every row, the header first; empty lines before it do not count."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True)
-    begins = 1
+    begins, found = 1, False
     try:
         for row in reader:
-            yield begins, row
+            found = found or bool(row)
+            if found:
+                yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
         raise InvalidFile(f"{path}, line {begins}: not a table, or truncated ({error})") from error

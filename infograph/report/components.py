@@ -39,9 +39,9 @@ def principal_components(
     if components < 1:
         raise InvalidParameter(f"components={components}: expected 1 or more")
     with threadpool_limits(1):  # sums over threads round differently from run to run
-        mean, scale = _moments(rows)
-        directions = _directions(rows, mean, scale)[:, : min(components, len(rows) - 1)]  # (D, c)
-        parts = [_project(block, mean, scale, directions, residual) for block in _blocks(rows)]
+        mean, scale, varying = _moments(rows)
+        directions = _directions(rows, varying, mean, scale)[:, : min(components, len(rows) - 1)]  # (D', c)
+        parts = [_project(block, mean, scale, directions, residual) for block in _blocks(rows, varying)]
     return np.concatenate(parts)
 
 
@@ -62,28 +62,29 @@ def check_vectors(vectors: NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
-def _blocks(rows: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+def _blocks(rows: NDArray[Any], columns: Any = slice(None)) -> Iterator[NDArray[np.float64]]:
     for start in range(0, len(rows), BLOCK):
-        yield np.asarray(rows[start : start + BLOCK], dtype=np.float64)
+        yield np.asarray(rows[start : start + BLOCK, columns], dtype=np.float64)
 
 
-def _moments(rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of the columns; infinite deviation where a column is constant, which removes it."""
+def _moments(rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+    """Mean and deviation of the columns that are not constant, and which those are. (D',) each."""
     mean = sum(block.sum(axis=0) for block in _blocks(rows)) / len(rows)
     variance = sum(((block - mean) ** 2).sum(axis=0) for block in _blocks(rows)) / len(rows)
     largest = np.max([np.abs(block).max(axis=0) for block in _blocks(rows)], axis=0)
     deviation = np.sqrt(variance)
-    varies = deviation > 1e-9 * np.maximum(largest, 1e-30)
-    return np.asarray(mean), np.where(varies, deviation, np.inf)
+    varying = np.flatnonzero(deviation > 1e-9 * np.maximum(largest, 1e-30))
+    return np.asarray(mean)[varying], deviation[varying], varying
 
 
 def _directions(
-    rows: NDArray[Any], mean: NDArray[np.float64], scale: NDArray[np.float64]
+    rows: NDArray[Any], varying: NDArray[np.intp], mean: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Eigenvectors of the correlation matrix, the largest eigenvalue first; none of eigenvalue zero."""
-    width = rows.shape[1]
-    correlation = np.zeros((width, width))
-    for block in _blocks(rows):
+    if not len(varying):
+        return np.zeros((0, 0))
+    correlation = np.zeros((len(varying), len(varying)))
+    for block in _blocks(rows, varying):
         scaled = (block - mean) / scale
         correlation += scaled.T @ scaled
     values, directions = np.linalg.eigh(correlation / len(rows))
