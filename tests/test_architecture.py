@@ -27,6 +27,7 @@ ORDER = [
     "understand",
     "explore",
     "cli",
+    "__main__",
 ]
 FILES = sorted(ROOT.rglob("*.py"))
 

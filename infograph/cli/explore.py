@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from infograph.cli.output import say, show
 from infograph.cli.progress import Stages
-
-if TYPE_CHECKING:
-    from infograph.explore import Atlas
-    from infograph.index import GraphIndex
 
 
 def explore(
@@ -35,35 +31,23 @@ def explore(
         Literal["umap", "tsne", "pca"] | None,
         typer.Option(help="How the map is made.", show_default="umap where it is installed"),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the map to an .html or .parquet file, and serve nothing."),
-    ] = None,
 ) -> None:
     """Look at all graphs of an index on a map: search, compare, choose regions, place new graphs.
 
     The map is made once and kept in the folder. The server stops with Ctrl-C. Its address answers programs,
-    too: /docs says how.
+    too: /docs says how. For a map as one file see infograph map.
 
-    Examples:
-
-    [bold]infograph explore index --colour y[/bold]
-
-    [bold]infograph explore index --out map.html[/bold]
+    Example: [bold]infograph explore index --colour y[/bold]
     """
     from infograph.explore import make_atlas, serve
     from infograph.explore.serving import check_server, is_loopback, open_socket
     from infograph.index import GraphIndex
 
-    if out is None:
-        check_server()
-        open_socket(host, port).close()  # before the work
+    check_server()
+    open_socket(host, port).close()  # before the work
     index = GraphIndex.open(folder)
     with Stages() as watch:
         atlas = make_atlas(index, folder, colour=colour, method=method, watch=watch)
-    if out is not None:
-        _write(index, atlas, out)
-        return
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(16)
         say(f"Others can reach {host}: they need the token in the address.")
@@ -72,15 +56,3 @@ def explore(
         show(f"{address} (Ctrl-C stops)")
 
     serve(index, atlas, host=host, port=port, token=token, browser=browser, tell=tell)
-
-
-def _write(index: GraphIndex, atlas: Atlas, out: Path) -> None:
-    from infograph.explore import write_map, write_points
-
-    if out.suffix not in (".html", ".parquet"):
-        raise typer.BadParameter(f"--out {out}: expected a name that ends in .html or .parquet")
-    if out.suffix == ".parquet":
-        write_points(index, atlas, out)
-    else:
-        write_map(index, atlas, out)
-    show(f"{out}: {len(index):,} graphs")

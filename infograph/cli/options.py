@@ -46,7 +46,17 @@ Folds = Annotated[int, typer.Option(help="Folds of each repeat.", rich_help_pane
 InnerFolds = Annotated[
     int, typer.Option(help="Folds of each training part, where C is chosen.", rich_help_panel=JUDGING)
 ]
-Method = Annotated[Literal["tsne", "pca"], typer.Option(help="tsne keeps neighbourhoods, pca distances.")]
+Method = Annotated[
+    Literal["umap", "tsne", "pca"],
+    typer.Option(help="umap and tsne keep neighbourhoods, pca distances."),
+]
+MapMethod = Annotated[
+    Literal["umap", "tsne", "pca"] | None,
+    typer.Option(
+        help="umap and tsne keep neighbourhoods, pca distances.",
+        show_default="tsne for a picture, else umap where it is installed",
+    ),
+]
 
 
 @dataclass(frozen=True)

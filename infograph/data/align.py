@@ -15,12 +15,12 @@ from infograph.data.schema import LEVELS, Category, Column, Level, Schema
 from infograph.errors import InvalidParameter, SchemaMismatch, UnknownCategoryWarning
 
 
-def align(graphs: GraphSet, schema: Schema) -> GraphSet:
+def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
     """`graphs` with the node and edge columns of `schema`, coded its way; graph columns stay as they are.
 
-    Columns that `schema` does not have are left out, and so are columns that encoders do not see and the
-    graphs lack. Unknown categories get the code `column.unknown`; one `UnknownCategoryWarning` counts them
-    all.
+    Columns that `schema` does not have are left out, unless `keep` has them stay, unseen by encoders. Columns
+    that encoders do not see and the graphs lack are left out, too. Unknown categories get the code
+    `column.unknown`; one `UnknownCategoryWarning` counts them all.
 
     Raises:
         SchemaMismatch: a column is missing, or has another kind or width, or the graphs were read with other
@@ -45,7 +45,8 @@ def align(graphs: GraphSet, schema: Schema) -> GraphSet:
             stacklevel=3,
         )
     merged = replace(schema, graph=graphs.schema.graph)
-    return replace(graphs, node=columns["node"], edge=columns["edge"], schema=merged)
+    aligned = replace(graphs, node=columns["node"], edge=columns["edge"], schema=merged)
+    return _with_others(aligned, graphs) if keep else aligned
 
 
 def concatenate(sets: Iterable[GraphSet]) -> GraphSet:
@@ -107,6 +108,17 @@ def _without_unseen(schema: Schema, own: Schema) -> Schema:
     for level in levels:
         schema = schema.replace(level, (column for column in getattr(schema, level) if fits(level, column)))
     return schema
+
+
+def _with_others(aligned: GraphSet, graphs: GraphSet) -> GraphSet:
+    """`aligned` and the columns that only `graphs` has, unseen by encoders."""
+    levels: tuple[Level, ...] = ("node", "edge")
+    for level in levels:
+        for column in getattr(graphs.schema, level):
+            if aligned.schema.column(level, column.name) is None:
+                values = getattr(graphs, level)[column.name]
+                aligned = aligned.with_column(level, replace(column, used=False), values)
+    return aligned
 
 
 def _recode(graphs: GraphSet, level: Level, column: Column) -> tuple[NDArray[Any], str]:

@@ -39,6 +39,7 @@ def as_graphset(
     ids: Sequence[str | int] | None = None,
     errors: Errors = "raise",
     schema: Schema | None = None,
+    keep: bool = False,
 ) -> GraphSet:
     """Turn whatever holds graphs into a GraphSet.
 
@@ -52,6 +53,7 @@ def as_graphset(
         ids: the user's ids, one per graph; the position otherwise.
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
         schema: the schema of a fitted model; the graphs are read and coded its way.
+        keep: whether node and edge columns that `schema` lacks stay, unseen by encoders.
 
     Raises:
         InvalidGraph: a graph cannot be used; the message names it.
@@ -88,7 +90,7 @@ def as_graphset(
         )
     if not len(graphs):
         raise InvalidParameter("no graphs: the GraphSet is empty")
-    return graphs if schema is None else align(graphs, schema)
+    return graphs if schema is None else align(graphs, schema, keep=keep)
 
 
 def _from_list(

@@ -7,8 +7,9 @@ import numpy as np
 from infograph.contract import GraphPredictor
 from infograph.explore.cache import Findings
 from infograph.explore.columns import MapColumn, typed_column
-from infograph.explore.layout import Method, lay_out
+from infograph.explore.layout import lay_out
 from infograph.index import GraphIndex
+from infograph.report.map2d import Method
 from infograph.report.predictions import ID, predict_table
 from infograph.report.study import Silent, Watch
 from infograph.understand import Clusters, describe_clusters, find_clusters, outlier_scores
@@ -18,8 +19,10 @@ from infograph.understand.sentence import cluster_sentence
 def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | None) -> Findings:
     """Everything about an index that takes time; each part is a stage for `watch`."""
     watch = watch or Silent()
-    watch.stage("map", 1)
-    points = lay_out(index.vectors, method, random_state)
+    watch.stage("map", 100)
+    points = lay_out(
+        index.vectors, method, random_state, progress=lambda done, total: watch.advance(100 * done // total)
+    )
     watch.stage("clusters", len(index))
     clusters = find_clusters(
         index.vectors, random_state=random_state, progress=lambda done, total: watch.advance(done)

@@ -22,7 +22,9 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-DRAIN = 0.4  # seconds that a body which is too large is read on, so that its sender sees the answer
+DRAIN = (
+    5.0  # seconds that a body which is too large is read on after the answer: its sender may not have read it
+)
 
 
 class Guard:
@@ -55,12 +57,12 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         begun = [False]
-        safe_send = _with_headers(send, begun)
+        body = _Body(receive, self.limits.body, _length(Headers(scope=scope)))
+        safe_send = _with_headers(send, begun, body)
         refused = self._refused(scope)
         if refused is not None:
             await answer(refused.status_code, refused.detail, refused.headers)(scope, receive, safe_send)
             return
-        body = _Body(receive, self.limits.body, _length(Headers(scope=scope)))
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await self.app(scope, body.receive, safe_send)
@@ -101,6 +103,7 @@ class _Body:
     def __init__(self, receive: Receive, most: int, announced: int | None) -> None:
         self._receive, self._most, self._announced = receive, most, announced or 0
         self._size, self._more = 0, True
+        self.refused = False
 
     async def receive(self) -> Message:
         if self._announced <= self._most:
@@ -108,7 +111,7 @@ class _Body:
             self._count(message)
             if self._size <= self._most:
                 return message
-        await self._drain()
+        self.refused = True
         text = f"The body is larger than {self._most / (1 << 20):.3g} MB, the most that is taken at a time."
         raise Refusal(413, text, {"Connection": "close"})
 
@@ -117,8 +120,8 @@ class _Body:
         self._size += len(chunk) if isinstance(chunk, bytes) else 0
         self._more = message["type"] == "http.request" and bool(message.get("more_body"))
 
-    async def _drain(self) -> None:
-        """Read on for a moment: a sender that is still writing would not see the answer."""
+    async def drain(self) -> None:
+        """Read on for a while, and forget it."""
         until = time.monotonic() + DRAIN
         while self._more and (left := until - time.monotonic()) > 0:
             try:
@@ -127,7 +130,9 @@ class _Body:
                 return
 
 
-def _with_headers(send: Send, begun: list[bool]) -> Send:
+def _with_headers(send: Send, begun: list[bool], body: _Body) -> Send:
+    """Adds the headers. The answer to a body that is too large ends only when the body does."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             begun[0] = True
@@ -135,6 +140,10 @@ def _with_headers(send: Send, begun: list[bool]) -> Send:
             for name, value in SAFE.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
+        elif body.refused and not message.get("more_body"):
+            await send({**message, "more_body": True})
+            await body.drain()
+            message = {"type": "http.response.body", "body": b""}
         await send(message)
 
     return sending

@@ -70,14 +70,14 @@ def map_routes(explorer: Explorer) -> APIRouter:
     @router.get("/graph/{row}/drawing", response_class=Response)
     async def drawing(
         row: int,
-        size: Annotated[int, Query(description="160 or 600 pixels wide")] = 160,
+        size: Annotated[int, Query(description="160 or 400 pixels wide")] = 160,
         theme: Literal["light", "dark"] = "light",
         scores: bool = False,
     ) -> Response:
         """One graph as SVG; with `scores` its nodes are coloured by T(h_u, H(G)), what each contributes."""
         explorer.check_row(row)
-        if size not in (160, 600):
-            raise Refusal(400, f"size={size}: expected 160 or 600.")
+        if size not in (160, 400):
+            raise Refusal(400, f"size={size}: expected 160 or 400.")
 
         def make() -> str:
             return draw_row(explorer, row, size=size, theme=theme, scores=scores)

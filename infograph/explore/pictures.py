@@ -9,7 +9,7 @@ from infograph.data.graphset import GraphSet
 from infograph.understand import draw_graph
 from infograph.understand.svg import THEMES, document
 
-SIZES = {160: (160, 120), 600: (600, 450)}  # the width asked for, and the drawing
+SIZES = {160: (160, 120), 400: (400, 300)}  # the width asked for, and the drawing
 
 
 def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = None) -> str:
@@ -18,7 +18,7 @@ def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = Non
     Args:
         graphs: the graphs, with atoms named where they are molecules.
         row: which one.
-        size: 160 or 600 pixels wide, 3/4 as high.
+        size: 160 or 400 pixels wide, 3/4 as high.
         theme: "light" or "dark".
         scores: one number per node.
     """

@@ -86,7 +86,7 @@ def unseen(explorer: Explorer, graph: Graph, k: int, theme: str) -> dict[str, An
     return {
         "kind": "graph",
         "point": place(explorer, vectors)[0].tolist(),
-        "drawing": draw(graphs, 0, size=600, theme=theme),
+        "drawing": draw(graphs, 0, size=400, theme=theme),
         "facts": {**size, "placed": WORDS},
         "hits": hits_of(hits),
     }

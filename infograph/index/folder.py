@@ -43,14 +43,15 @@ def check_index_folder(folder: str | Path) -> None:
         raise InvalidParameter(f"{folder} is a file; an index is saved to a folder")
     if folder.resolve() == Path.cwd():
         raise InvalidParameter("the working directory cannot be replaced by an index; name a folder in it")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_index(folder):
+    if folder.is_dir() and any(folder.iterdir()) and not is_index(folder):
         raise InvalidParameter(f"{folder} holds other files; save the index to a folder of its own")
     check_folder(folder.absolute().parent)
 
 
-def _is_index(folder: Path) -> bool:
+def is_index(folder: str | Path) -> bool:
+    """Whether an index was saved there."""
     try:
-        return bool(read_json(folder / MARKER).get("format") == FORMAT)
+        return bool(read_json(Path(folder) / MARKER).get("format") == FORMAT)
     except (FileMissing, InvalidFile):
         return False
 

@@ -89,7 +89,7 @@ class GraphIndex:
         check_metric(metric)
         check_embeds(model)
         check_faiss(approximate)
-        known = as_graphset(graphs, schema=schema_of(model))
+        known = as_graphset(graphs, schema=schema_of(model), keep=True)  # bonds, to draw molecules
         store = Store.of_graphs(known, embedded(model, known), columns)
         cells = cells_for(metric, store, approximate)
         return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
@@ -268,7 +268,9 @@ class GraphIndex:
         """
         if self._state[0].graphs is None:
             raise InvalidParameter("this index holds vectors and has no model: use add_vectors")
-        known, vectors = self._embed(graphs, lambda found, schema: as_graphset(found, schema=schema))
+        known, vectors = self._embed(
+            graphs, lambda found, schema: as_graphset(found, schema=schema, keep=True)
+        )
         self._append(Store.of_graphs(known, vectors))
 
     def add_vectors(

@@ -14,7 +14,7 @@ from infograph.understand.scale import THUMBNAIL, legend_height, make_scale, sca
 from infograph.understand.svg import circle, document
 
 HALO = 0.42  # radius of a coloured atom, in lengths of a bond
-BOND = 0.1  # a bond is at most this share of the picture, so that small molecules are not huge
+BOND, SMALL_BOND = 0.12, 0.18  # a bond is at most this share of a (small) picture: ethane is not huge
 HUES = {5: 3, 7: 0, 8: 1, 9: 2, 15: 4, 16: 4, 17: 2, 35: 2, 53: 2}  # element -> place among a theme's hues
 JUNK = re.compile(r"<\?xml.*?\?>|<!--.*?-->|<svg.*?>|</svg>| class='[^']*'|\n", re.DOTALL)
 
@@ -61,7 +61,7 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     options.setAtomPalette({-1: _rgb(theme.ink), **hues})
     options.clearBackground = False
     options.padding = 0.08 if plain else 0.05
-    options.fixedBondLength = BOND * min(width, height)
+    options.fixedBondLength = (SMALL_BOND if small else BOND) * min(width, height)
     options.bondLineWidth = 1.0 if small else 1.8
     options.scaleBondWidth = False
     options.minFontSize = 5 if small else 10

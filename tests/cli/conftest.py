@@ -54,7 +54,7 @@ def run_alone() -> Run:
     """`infograph` in a process of its own."""
 
     def call(*arguments: str | Path, **more: str) -> Result:
-        command = [sys.executable, "-m", "infograph.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "infograph", *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment(**more), timeout=300)
         return Result(done.returncode, done.stdout, done.stderr)
 

@@ -280,7 +280,7 @@ def test_interrupted_learning_can_be_resumed(table: Path, tmp_path: Path, run_al
     words = ["train", str(table), "--target", "logS", "--out", str(model), "--dim", "8"]
     words += ["--checkpoint", str(state), "--n-models", "2", "--early-stopping", "100000"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "infograph.cli", *words, "--epochs", "100000"],
+        [sys.executable, "-m", "infograph", *words, "--epochs", "100000"],
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),

@@ -162,7 +162,9 @@ def test_places_that_cannot_be_written(run: Run, mutag_model: Path, tmp_path: Pa
     check(run("study", "MUTAG", "--out", file), "is a file")
     check(run("embed", mutag_model, "MUTAG", "--out", full / "v.txt"), ".parquet, .csv or .npz")
     check(run("embed", mutag_model, "MUTAG", "--out", file / "v.csv"), "there is a file in its place")
-    check(run("map", vectors, "--out", tmp_path / "map.pdf"), ".png")
+    check(run("map", vectors, "--out", tmp_path / "map.pdf"), ".png, .html or .parquet")
+    check(run("map", vectors, "--out", file / "map.html"), "there is a file in its place")
+    check(run("map", mutag_model, "--out", tmp_path / "map.html"), "name the graphs")
     check(run("map", vectors, "--out", file / "map.png"), "there is a file in its place")
     assert [path.name for path in full.iterdir()] == ["thesis.txt"]
     assert file.read_text() == "mine"

@@ -71,7 +71,7 @@ def test_interrupted_training_can_be_resumed(tmp_path: Path, run_alone: Run) -> 
         "--checkpoint",
         str(state),
     ]
-    command = [sys.executable, "-m", "infograph.cli", *words]
+    command = [sys.executable, "-m", "infograph", *words]
     process = subprocess.Popen(
         [*command, "--epochs", "100000"], stderr=subprocess.PIPE, text=True, env=environment()
     )
@@ -101,7 +101,7 @@ def test_interrupted_training_can_be_resumed(tmp_path: Path, run_alone: Run) -> 
 def test_interrupt_without_a_checkpoint_says_so(tmp_path: Path) -> None:
     words = ["train", "MUTAG", "--out", str(tmp_path / "model"), "--epochs", "100000"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "infograph.cli", *words], stderr=subprocess.PIPE, text=True, env=environment()
+        [sys.executable, "-m", "infograph", *words], stderr=subprocess.PIPE, text=True, env=environment()
     )
     assert process.stderr is not None
     process.stderr.readline()  # the first epoch is done

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from infograph import InfoGraph, InfoGraphRegressor, __version__, load, load_dataset
@@ -131,6 +132,25 @@ def test_map_is_drawn_from_model_and_vectors(run: Run, mutag_model: Path, tmp_pa
     for name in ("a.png", "b.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
+
+
+def test_map_is_a_page_or_a_table_of_points_of_model_vectors_and_index(
+    run: Run, mutag_model: Path, tmp_path: Path
+) -> None:
+    vectors, index = tmp_path / "vectors.npz", tmp_path / "index"
+    run("embed", mutag_model, "MUTAG", "--out", vectors, "--columns", "y")
+    run("index", mutag_model, "MUTAG", "--out", index)
+    sources = {"model": (mutag_model, "MUTAG"), "vectors": (vectors,), "index": (index,)}
+    for name, given in sources.items():
+        drawn = run("map", *given, "--out", tmp_path / f"{name}.html", "--method", "pca", "--json")
+        assert drawn.json["points"] == 188 and drawn.json["left_out"] == 0
+        page = (tmp_path / f"{name}.html").read_text()
+        assert ('"drawings":{}' in page) == (name == "vectors")
+    done = run("map", index, "--out", tmp_path / "points.parquet", "--method", "pca")
+    assert done.code == 0 and "188 graphs" in done.out
+    columns = pq.read_table(tmp_path / "points.parquet").column_names
+    assert {"id", "y", "cluster", "map_x", "map_y", "neighbors"} <= set(columns)
+    assert run("map", index, "--out", tmp_path / "index.png", "--method", "pca").code == 0
 
 
 def test_info_of_a_data_set_a_model_and_vectors(run: Run, mutag_model: Path, tmp_path: Path) -> None:

@@ -94,6 +94,15 @@ def test_columns_the_schema_lacks_are_left_out() -> None:
     assert list(aligned.node) == ["kind"] and aligned.graph["y"].tolist() == [3.0]
 
 
+def test_columns_the_schema_lacks_may_stay_unseen() -> None:
+    model = from_networkx([chain("a")], node="kind").schema
+    graphs = from_networkx([chain("a", "a", size=[1.5, 2.5])], node=["size", "kind"])
+    kept = as_graphset(graphs, schema=model, keep=True)
+    assert kept.node["size"].tolist() == [1.5, 2.5] and kept.node["kind"].tolist() == [0, 0]
+    assert kept.schema.features("node") == model.features("node")
+    assert kept.schema.column("node", "size") == replace(graphs.schema.node[0], used=False)
+
+
 def test_the_fitted_scale_travels() -> None:
     graphs = from_networkx([chain("a", "b", size=[1.0, 3.0])], node="size")
     column = graphs.schema.node[0].fitted(graphs.node["size"])

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from infograph import GraphSet, InfoGraph, as_graphset
+from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
 from infograph.data.columns import store_graph_column
+from infograph.data.qm9.read import read_qm9
+from infograph.data.sets.catalogue import entry_for
+from infograph.data.sets.places import wheel_folder
 from infograph.explore import Atlas, Limits, make_atlas
 from infograph.explore.serving import NEEDED, open_socket
 from infograph.index import GraphIndex
+from tests.explore.browser import ARGUMENTS, CHROMIUM
 
 PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
 N = 40
@@ -97,3 +101,70 @@ def client(address: str) -> Iterator:
     httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
     with httpx.Client(base_url=address, timeout=30) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with playwright")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed, so the page is not tested")
+    with playwright.sync_playwright() as run:
+        started = run.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def mutag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of MUTAG."""
+    try:
+        graphs = load_dataset("MUTAG")
+    except Exception as error:
+        pytest.skip(f"MUTAG is not at hand: {error}")
+    index = GraphIndex.build(InfoGraph(dim=8, layers=2, epochs=2).fit(graphs), graphs)
+    with served(index, make_atlas(index, method="pca", title="MUTAG")) as where:
+        yield where
+
+
+@pytest.fixture
+def view(browser) -> Iterator:
+    """Opens a page, with whatever goes wrong in it as a failure."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_page(address: str, width: int = 1280, height: int = 800, scheme: str = "light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console", lambda said: problems.append(said.text) if "Security Policy" in said.text else None
+        )
+        page.goto(address)
+        page.wait_for_selector("body[data-ready=true]")
+        page.wait_for_timeout(100)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture(scope="session")
+def qm9(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the first 3,000 molecules of QM9."""
+    source = wheel_folder(entry_for("QM9"))
+    if source is None:
+        pytest.skip("qm9pack is not installed")
+    graphs = read_qm9(source, limit=3_000)
+    model = InfoGraph(dim=64, layers=3, epochs=3, random_state=0).fit(graphs)
+    index = GraphIndex.build(model, graphs, columns=["smiles", "alpha", "gap", "mu", "U0"])
+    with served(index, make_atlas(index, title="QM9", colour="alpha")) as where:
+        yield where

@@ -14,8 +14,9 @@ from infograph.data.embeddings import Embeddings
 from infograph.errors import InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.explore import make_atlas
 from infograph.explore.columns import class_column, number_column, typed_column
-from infograph.explore.layout import choose_method, lay_out, umap_installed
+from infograph.explore.layout import choose_method, lay_out
 from infograph.index import GraphIndex
+from infograph.report.umap2d import umap_installed
 
 METHODS = ["tsne", "pca", *([pytest.param("umap", marks=pytest.mark.slow)] if umap_installed() else [])]
 

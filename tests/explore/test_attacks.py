@@ -130,6 +130,14 @@ def test_a_body_of_100_megabytes_is_refused_while_it_streams(client, path, annou
     assert time.perf_counter() - began < 3
 
 
+def test_the_answer_to_a_large_body_does_not_wait_for_it(client):
+    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=5) as raw:
+        head = f"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {100 << 20}\r\n"
+        raw.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + b"C" * 100_000)
+        raw.settimeout(1)
+        assert b" 413 " in raw.recv(1000)
+
+
 def test_a_length_that_is_none(client):
     with socket.create_connection((client.base_url.host, client.base_url.port), timeout=5) as raw:
         raw.sendall(b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n")

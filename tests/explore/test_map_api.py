@@ -45,7 +45,7 @@ def test_one_graph_with_its_neighbours(client, index, atlas):
     assert client.get("/api/graph/5").json()["columns"]["logS [mol/L]"] is None
 
 
-@pytest.mark.parametrize("size", [160, 600])
+@pytest.mark.parametrize("size", [160, 400])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_drawings_are_images_that_run_nothing(client, size, theme):
     answer = client.get("/api/graph/0/drawing", params={"size": size, "theme": theme})
@@ -57,10 +57,10 @@ def test_drawings_are_images_that_run_nothing(client, size, theme):
 
 
 def test_contributions_colour_the_nodes(client, index, model):
-    plain = client.get("/api/graph/1/drawing?size=600").text
-    scored = client.get("/api/graph/1/drawing?size=600&scores=true").text
+    plain = client.get("/api/graph/1/drawing?size=400").text
+    scored = client.get("/api/graph/1/drawing?size=400&scores=true").text
     assert plain != scored and 'class="scale"' in scored
-    drawn = draw_graph(index.graphs[1], 0, scores=model.score_nodes(index.graphs[1]), size=(600, 450))
+    drawn = draw_graph(index.graphs[1], 0, scores=model.score_nodes(index.graphs[1]), size=(400, 300))
     assert scored.count("<path") == drawn.count("<path")
 
 

@@ -78,14 +78,3 @@ def test_addresses():
     assert page_address("127.0.0.1", 80) == "http://127.0.0.1:80/"
     assert page_address("0.0.0.0", 80, "a b&") == "http://127.0.0.1:80/?token=a%20b%26"
     assert page_address("::1", 80) == "http://[::1]:80/"
-
-
-@pytest.mark.parametrize("name", ["map.html", "points.parquet"])
-def test_the_verb_writes_files(run, folder, tmp_path, name):
-    result = run(folder, "--out", tmp_path / name, "--method", "pca")
-    assert result.exit_code == 0 and (tmp_path / name).stat().st_size > 1000
-    assert f"{name}: 40 graphs" in result.output.replace("\n", "")
-
-
-def test_a_file_of_another_kind_is_refused(run, folder, tmp_path):
-    assert run(folder, "--out", tmp_path / "map.png", "--method", "pca").exit_code == 2

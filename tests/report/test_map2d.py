@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, MissingExtra
 from infograph.report.map2d import Method, project
+from infograph.report.umap2d import umap_installed
+
+METHODS = ["tsne", "pca", *(["umap"] if umap_installed() else [])]
 
 
 def clusters(n_each: int = 30, dim: int = 20) -> NDArray[np.float64]:
@@ -14,13 +17,13 @@ def clusters(n_each: int = 30, dim: int = 20) -> NDArray[np.float64]:
     return np.concatenate([centre + rng.normal(size=(n_each, dim)) for centre in centres])
 
 
-@pytest.mark.parametrize("method", ["tsne", "pca"])
+@pytest.mark.parametrize("method", METHODS)
 def test_equal_input_gives_the_same_map(method: Method) -> None:
     vectors = clusters()
     assert np.array_equal(project(vectors, method), project(vectors.copy(), method))
 
 
-@pytest.mark.parametrize("method", ["tsne", "pca"])
+@pytest.mark.parametrize("method", METHODS)
 def test_clusters_stay_together(method: Method) -> None:
     points = project(clusters(), method)
     own = np.repeat(np.arange(3), 30)
@@ -48,7 +51,7 @@ def test_few_graphs_have_a_map(n_graphs: int, dim: int) -> None:
         assert len(np.unique(points, axis=0)) == n_graphs
 
 
-@pytest.mark.parametrize("method", ["tsne", "pca"])
+@pytest.mark.parametrize("method", METHODS)
 def test_equal_vectors_are_one_point(method: Method) -> None:
     assert np.array_equal(project(np.ones((10, 4)), method), np.zeros((10, 2)))
 
@@ -64,7 +67,20 @@ def test_bad_input_is_named() -> None:
     vectors[7, 3] = np.nan
     with pytest.raises(InvalidParameter, match="vector 7 holds NaN"):
         project(vectors)
-    with pytest.raises(InvalidParameter, match="expected 'tsne' or 'pca'"):
-        project(clusters(), "umap")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="expected 'umap', 'tsne' or 'pca'"):
+        project(clusters(), "lle")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match=r"shape \(0, 4\) came"):
         project(np.zeros((0, 4)))
+
+
+@pytest.mark.skipif(not umap_installed(), reason="umap-learn is not installed")
+def test_umap_says_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    project(clusters(), "umap", progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (500, 500) and told == sorted(told)
+
+
+def test_umap_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infograph.report.umap2d.umap_installed", lambda: False)
+    with pytest.raises(MissingExtra, match="umap-learn"):
+        project(clusters(), "umap")

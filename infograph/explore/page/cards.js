@@ -2,6 +2,8 @@
 
 import { button, list, make, show, table, theme } from "./dom.js";
 
+const DRAWN = 12; // graphs of a region that are shown as drawings; the others are a list of ids
+
 export class Cards {
   // choose(row) opens a graph, point(row) shows where it is (-1: none)
   constructor(source, choose, point) {
@@ -19,7 +21,7 @@ export class Cards {
 
   // one graph of the map; contributions: whether its nodes are coloured, or null where they cannot be
   graph(graph, contributions, toggle) {
-    const large = this.picture(graph.row, 600, contributions === true);
+    const large = this.picture(graph.row, 400, contributions === true);
     large.classList.add("large");
     large.alt = `Drawing of ${graph.id}`;
     const parts = [make("h2", { textContent: graph.id }), large];
@@ -41,22 +43,28 @@ export class Cards {
 
   nearest(hits) {
     if (!hits || !hits.length) return [];
-    const cards = hits.map((hit) => {
-      const card = make("button", { type: "button", title: `${hit.id}: ${hit.score}` });
-      card.append(this.picture(hit.row, 160), make("span", { textContent: hit.id }), make("small", { textContent: show(hit.score) }));
-      card.onclick = () => this.choose(hit.row);
-      card.onpointerenter = card.onfocus = () => this.point(hit.row);
+    return [make("h3", { textContent: "Nearest graphs" }), this.grid(hits)];
+  }
+
+  // drawings side by side, each a way to its graph
+  grid(hits) {
+    const cards = hits.map(({ row, id, score }) => {
+      const card = make("button", { type: "button", title: score === undefined ? id : `${id}: ${score}` });
+      card.append(this.picture(row, 160), make("span", { textContent: id }));
+      if (score !== undefined) card.append(make("small", { textContent: show(score) }));
+      card.onclick = () => this.choose(row);
+      card.onpointerenter = card.onfocus = () => this.point(row);
       card.onpointerleave = card.onblur = () => this.point(-1);
       return card;
     });
-    return [make("h3", { textContent: "Nearest graphs" }), make("div", { className: "near" }, ...cards)];
+    return make("div", { className: "near" }, ...cards);
   }
 
   region(about, listed, { onexport, onclear }) {
     const facts = make("ul", { className: "facts" }, ...about.facts.map((fact) => make("li", { textContent: fact })));
     const actions = make("div", { className: "row" }, button("Export as CSV", onexport, { id: "export" }), button("Clear", onclear));
-    const items = listed.rows.map((one) => button(one.id, () => this.choose(one.row)));
-    const parts = [make("p", { textContent: about.text }), facts, actions, list(items)];
+    const items = listed.rows.slice(DRAWN).map((one) => button(one.id, () => this.choose(one.row)));
+    const parts = [make("p", { textContent: about.text }), facts, actions, this.grid(listed.rows.slice(0, DRAWN)), list(items)];
     if (listed.total > listed.rows.length) {
       parts.push(make("p", { className: "soft", textContent: `The first ${show(listed.rows.length)} are listed; the export has all.` }));
     }

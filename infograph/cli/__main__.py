@@ -1,7 +1,0 @@
-"""`python -m infograph.cli` is `infograph`."""
-
-import sys
-
-from infograph.cli import main
-
-sys.exit(main())
