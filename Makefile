@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check wheel bench clean
+.PHONY: run test check wheel bench screenshots clean
 
 run: .venv/ready
 	$(BIN)/infograph study MUTAG --out runs/mutag
@@ -28,6 +28,10 @@ wheel: .cache/wheel-env/ready
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
+
+# The pictures of the explorer that README and docs show, by the tests that need the same pages.
+screenshots: .venv/ready
+	INFOGRAPH_SCREENSHOTS=docs $(BIN)/python -m pytest tests/explore/test_browser_qm9.py
 
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

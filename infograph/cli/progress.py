@@ -22,7 +22,7 @@ EVERY = 10.0  # seconds between plain lines
 
 
 class Stages:
-    """A watch for `infograph.report.study.study`; use it in a `with` block."""
+    """A watch for jobs of several stages (`infograph.report.watch`); use it in a `with` block."""
 
     def __init__(self) -> None:
         console = err()

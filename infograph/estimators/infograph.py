@@ -258,9 +258,7 @@ class InfoGraph(GraphTransformer):
                 memory_mb=self.memory_mb,
             ).to(choose_device(self.device))
         self.history_ = []
-        self._optimiser = torch.optim.Adam(
-            self.network_.parameters(), lr=self.lr, weight_decay=self.weight_decay, fused=True
-        )
+        self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
 
     def _plan(
         self,
@@ -285,10 +283,12 @@ class InfoGraph(GraphTransformer):
             order = cut(np.arange(len(graphs)), graphs.sizes, self.batch_size, self.max_nodes, least=2)
             collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
             return
-        for group in self._optimiser.param_groups:  # of a model that goes on with other settings
+        optimiser = self._optimiser or torch.optim.Adam(self.network_.parameters(), fused=True)
+        self._optimiser = optimiser
+        for group in optimiser.param_groups:  # of a model that goes on with other settings
             group.update(lr=self.lr, weight_decay=self.weight_decay)
         feed = GraphFeed(source, graphs.sizes, self.batch_size, self.max_nodes, plan.seed)
-        arguments = (self.network_, self._optimiser, feed, plan)
+        arguments = (self.network_, optimiser, feed, plan)
         if self.verbose:
             with ProgressReport() as report:
                 history = train(*arguments, watchers=[report, *watchers])

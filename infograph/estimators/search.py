@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.estimators.semi import SemiSupervised
-from infograph.train.loop import ERROR, Epoch, Watcher
+from infograph.train.figures import ERROR
+from infograph.train.loop import Epoch, Watcher
 
 Model = TypeVar("Model", bound=SemiSupervised)
 Announce = Callable[[int, int, Mapping[str, Any]], None]

@@ -15,7 +15,7 @@ from infograph.explore.find import find
 from infograph.explore.layout import WORDS, choose_method
 from infograph.index import GraphIndex
 from infograph.report.map2d import Method
-from infograph.report.study import Watch
+from infograph.report.watch import Watch
 from infograph.understand.describe import edge_counts
 
 ATLAS = "atlas"  # the folder inside that of the index

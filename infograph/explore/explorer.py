@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.explore.atlas import Atlas
 from infograph.explore.limits import Limits
@@ -34,22 +35,34 @@ class Explorer:
                 f"an atlas of {len(atlas):,} graphs for an index of {len(index):,}: make one with make_atlas"
             )
         self.index, self.atlas, self.limits = index, atlas, limits
-        self.model: Any = index.model
-        self.schema = schema_of(self.model)
         self.graphs: GraphSet | None = None if index.graphs is None else recognise_atoms(index.graphs)
         self.using_model = threading.Lock()
         self.heavy = Workers(2, limits.at_once)
         self.drawers = Workers(DRAWERS, WAITING)
 
     @property
+    def model(self) -> Any:
+        """The model of the index, None where there is none. Who asks first waits until it is read."""
+        return self.index.model
+
+    @property
+    def schema(self) -> Schema | None:
+        """What graphs of the model look like."""
+        return schema_of(self.model)
+
+    @property
     def takes_smiles(self) -> bool:
-        """Whether the model reads molecules."""
-        return self.schema is not None and self.schema.option("hydrogens") is not None
+        """Whether the model reads molecules, as those of the index."""
+        return self.graphs is not None and self.graphs.schema.option("hydrogens") is not None
 
     @property
     def scores_nodes(self) -> bool:
-        """Whether nodes can be coloured by what they contribute."""
+        """Whether nodes can be coloured by what they contribute; asks the model."""
         return self.graphs is not None and hasattr(self.model, "score_nodes")
+
+    def start(self) -> None:
+        """Read the model while the page is opened."""
+        threading.Thread(target=lambda: self.model, name="infograph-model", daemon=True).start()
 
     def check_row(self, row: int) -> int:
         """A row of the index.

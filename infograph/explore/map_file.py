@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from infograph.data.progress import Progress
 from infograph.data.storage import check_writable, replaced_file
 from infograph.explore.atlas import Atlas
+from infograph.explore.columns import own_names
 from infograph.explore.neighbours import neighbour_table
 from infograph.explore.page_files import MODULES, PAGE, STYLE, page_file
 from infograph.explore.pictures import draw
+from infograph.explore.records import plain
 from infograph.index import GraphIndex
 from infograph.understand.named_atoms import recognise_atoms
 
 DRAWINGS = 2_000  # graphs; of more, every so many-th is drawn
-NEIGHBOURS, NEIGHBOURS_UP_TO = 12, 20_000  # per graph, and graphs that have them
+NEIGHBOURS, NEIGHBOURS_UP_TO = 12, 20_000  # per graph, and graphs that have them, and their texts
 EXPORT = re.compile(r"^export (?=(?:async )?(?:class|function|const) ([\w$]+))", re.MULTILINE)
 IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 SCRIPT = '<script type="module" src="app.js"></script>'
@@ -31,7 +33,8 @@ LINK = f'<link rel="stylesheet" href="{STYLE}">'
 def write_map(index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: Progress | None = None) -> Path:
     """Write a page that needs no server and no network: map, colours, ids, neighbours, drawings.
 
-    Of more than 2,000 graphs only 2,000 have drawings, and of more than 20,000 none has a list of neighbours.
+    Of more than 2,000 graphs only 2,000 have drawings; of more than 20,000 none has a list of neighbours, or
+    the columns that cannot colour the map, such as SMILES.
     New graphs cannot be placed: that needs the model, and so `infograph explore`.
 
     Args:
@@ -56,19 +59,29 @@ def write_map(index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: Pr
 def map_data(index: GraphIndex, atlas: Atlas, progress: Progress | None = None) -> dict[str, Any]:
     """What `FileSource` of the page's source.js reads."""
     near: list[list[list[float]]] = []
+    texts: dict[str, list[Any]] = {}
     if len(index) <= NEIGHBOURS_UP_TO:
+        texts = _texts(index, atlas)
         rows, scores = neighbour_table(index, NEIGHBOURS)
         known = zip(rows.tolist(), scores.astype(np.float64).round(6).tolist(), strict=True)
         near = [[list(pair) for pair in zip(*own, strict=True)] for own in known]
-    able = {"contributions": False, "upload": False, "smiles": False, "drawings": index.graphs is not None}
+    able = {"upload": False, "smiles": False, "drawings": index.graphs is not None}
     return {
         "atlas": {**atlas.summary(index), **able},
         "points": _base64(atlas.points),
         "columns": [_base64(column.values) for column in atlas.columns],
+        "texts": texts,
         "ids": [str(graph_id) for graph_id in index.ids.tolist()],
         "neighbours": near,
         "drawings": _drawings(index, progress),
     }
+
+
+def _texts(index: GraphIndex, atlas: Atlas) -> dict[str, list[Any]]:
+    """The user's columns that colour nothing, as the page shows them."""
+    names = own_names(index.columns)
+    others = {names[name]: values for name, values in index.columns.items() if not atlas.column(names[name])}
+    return {name: [plain(value) for value in values] for name, values in others.items()}
 
 
 def joined_modules() -> str:

@@ -41,10 +41,9 @@ def map_routes(explorer: Explorer) -> APIRouter:
         limits = {"body": explorer.limits.body, "graphs": explorer.limits.graphs}
         return {
             **atlas.summary(index),
-            "contributions": explorer.scores_nodes,
             "drawings": explorer.graphs is not None,
             "smiles": explorer.takes_smiles,
-            "upload": explorer.model is not None,
+            "upload": index.has_model,
             "limits": limits,
         }
 
@@ -62,10 +61,15 @@ def map_routes(explorer: Explorer) -> APIRouter:
 
     @router.get("/graph/{row}")
     async def graph(row: int) -> dict[str, Any]:
-        """One graph: its columns, what was found out about it, and its nearest graphs."""
+        """One graph: its columns, what was found out about it, its nearest graphs."""
         explorer.check_row(row)
         hits = await explorer.drawers.run(index.search_id, index.ids[row], NEAREST)
-        return {**record(explorer, row), "facts": facts(explorer, row), "neighbours": hits_of(hits)}
+        return {
+            **record(explorer, row),
+            "facts": facts(explorer, row),
+            "neighbours": hits_of(hits),
+            "contributions": await explorer.drawers.run(lambda: explorer.scores_nodes),
+        }
 
     @router.get("/graph/{row}/drawing", response_class=Response)
     async def drawing(

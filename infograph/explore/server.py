@@ -46,6 +46,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        explorer.start()
         yield
         explorer.close()
 

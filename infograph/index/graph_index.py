@@ -157,6 +157,11 @@ class GraphIndex:
         return self._state[1] is not None
 
     @property
+    def has_model(self) -> bool:
+        """Whether there is an estimator that embeds queries, read or not."""
+        return self._model is not None
+
+    @property
     def model(self) -> Any:
         """The estimator that embeds queries, None where there is none; read from its folder at first use."""
         with self._embedding:

@@ -11,8 +11,8 @@ import numpy as np
 from infograph.data.graphset import GraphSet
 from infograph.errors import InfoGraphError, InvalidParameter
 from infograph.report.comparison import write_comparison
-from infograph.report.study import Watch
 from infograph.report.target import Target
+from infograph.report.watch import Watch
 from infograph.reproduce.compare import Compared, Protocol, compare, find_method, majority_line
 from infograph.reproduce.isolated import Limits
 from infograph.reproduce.methods import METHODS

@@ -11,8 +11,7 @@ from typing import Any
 from infograph.contract import load
 from infograph.data.storage import read_json, replaced_file
 from infograph.errors import InvalidFile, InvalidParameter
-from infograph.train.figures import WRONG, terms_of
-from infograph.train.loop import ERROR
+from infograph.train.figures import ERROR, WRONG, terms_of
 from infograph.train.progress import validation_unit
 
 History = Sequence[Mapping[str, float]]

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +21,11 @@ from infograph.report.map2d import Method, project
 from infograph.report.result import Row, Study
 from infograph.report.study_files import check_study_folder, write_study
 from infograph.report.target import Target
+from infograph.report.watch import Silent, Watch
 from infograph.reproduce.paper import Figure, paper_score
 from infograph.train.loop import Progress
 
 Vectors = NDArray[np.float32]
-
-
-class Watch(Protocol):
-    """Is told how far a study is."""
-
-    def stage(self, name: str, total: int) -> None:
-        """A stage of `total` steps begins."""
-        ...
-
-    def advance(self, done: int, text: str = "") -> None:
-        """So many steps of it are done."""
-        ...
-
-
-class Silent:
-    """A watch that tells nobody."""
-
-    def stage(self, name: str, total: int) -> None:
-        """A stage begins."""
-
-    def advance(self, done: int, text: str = "") -> None:
-        """So many steps are done."""
 
 
 @dataclass(frozen=True)

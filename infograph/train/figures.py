@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from infograph.train.loop import ERROR
-
+ERROR = "validation"  # the figure of an epoch that schedule and choice of weights go by
 WRONG = "% wrong"  # the unit of a share of wrong classes
 NO_TERMS = ("epoch", "model", "loss", "mi", "accuracy", "confident", "lr", "seconds", "graphs_per_second")
 

@@ -15,12 +15,12 @@ from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.methods.terms import LossTerms
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
 from infograph.train.feeds import Feed
+from infograph.train.figures import ERROR
 from infograph.train.schedule import Schedule, best_epoch
 
 Epoch = dict[str, float]
 Weights = dict[str, Tensor]
 TINY = 1e-30
-ERROR = "validation"  # the figure of an epoch that schedule and choice of weights go by
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from infograph.train.figures import WRONG, figure_text, terms_of
-from infograph.train.loop import ERROR, Epoch
+from infograph.train.figures import ERROR, WRONG, figure_text, terms_of
+from infograph.train.loop import Epoch
 from infograph.train.loop import Progress as Standing
 
 SHORT = {

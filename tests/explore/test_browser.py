@@ -171,6 +171,7 @@ def test_the_map_as_a_file_opens_without_a_server(view, index, atlas, tmp_path):
     ask(page, "mol3")
     page.wait_for_selector("#graph .near button")
     assert loaded(page, "#graph .large") and page.locator("#upload-box").is_hidden()
+    assert "note 3" in page.locator("#graph table").inner_text()
     page.locator("#legend button").first.click()
     page.wait_for_selector("#export")
     with page.expect_download() as waiting:

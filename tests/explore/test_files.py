@@ -40,7 +40,7 @@ def test_the_page_holds_everything_and_nothing_breaks_out(index, atlas, tmp_path
     assert np.array_equal(points, atlas.points)
     assert len(data["columns"]) == len(atlas.columns) and len(data["drawings"]) == N
     assert [row for row, _ in data["neighbours"][3]] == index.search_id("mol3", 12).rows[0].tolist()
-    assert data["atlas"]["upload"] is False and data["atlas"]["contributions"] is False
+    assert data["atlas"]["upload"] is False
 
 
 def test_titles_and_columns_cannot_break_out_either(index, atlas, tmp_path):

@@ -23,7 +23,7 @@ def floats(answer) -> np.ndarray:
 
 def test_the_atlas_points_and_columns(client, atlas, index):
     told = client.get("/api/atlas").json()
-    assert told["n"] == N and told["title"] == "molecules" and told["contributions"] is True
+    assert told["n"] == N and told["title"] == "molecules"
     assert told["columns"][told["colour"]]["name"] == "active"
     assert told["ids"] == [EVIL, *(f"mol{i}" for i in range(1, N))]
     assert np.array_equal(floats(client.get("/api/points")).reshape(-1, 2), atlas.points)
@@ -123,7 +123,7 @@ def test_an_index_of_vectors_is_served_without_what_needs_graphs():
         httpx.Client(base_url=where, timeout=30) as client,
     ):
         told = client.get("/api/atlas").json()
-        assert not told["contributions"] and not told["drawings"] and not told["upload"]
+        assert not told["drawings"] and not told["upload"]
         assert client.get("/api/graph/3").json()["id"] == "3"
         assert client.get("/api/graph/3/drawing").status_code == 404
         assert client.post("/api/describe", json={"rows": [1, 2]}).json()["text"] == "2 graphs (7 %)"

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import typer
@@ -14,8 +15,9 @@ from typer.testing import CliRunner
 
 from infograph.cli.explore import explore
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.explore import serve
+from infograph.explore import make_atlas, serve
 from infograph.explore.serving import is_loopback, open_socket, page_address
+from infograph.index import GraphIndex
 
 httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
 pytest.importorskip("uvicorn", reason="the server needs it")
@@ -78,3 +80,28 @@ def test_addresses():
     assert page_address("127.0.0.1", 80) == "http://127.0.0.1:80/"
     assert page_address("0.0.0.0", 80, "a b&") == "http://127.0.0.1:80/?token=a%20b%26"
     assert page_address("::1", 80) == "http://[::1]:80/"
+
+
+def test_opening_a_map_needs_no_torch(folder):
+    """It is read with the model, while the page is opened: seconds that nobody waits for."""
+    code = (
+        "import sys; from infograph.index import GraphIndex; from infograph.explore import make_atlas\n"
+        "from infograph.explore.server import make_app\n"
+        f"index = GraphIndex.open({str(folder)!r}); make_app(index, make_atlas(index, {str(folder)!r}))\n"
+        "print('torch' in sys.modules)"
+    )
+    make_atlas(GraphIndex.open(folder), folder)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_answers_on_one_connection_do_not_wait_for_each_other(client):
+    """Headers and body go out in two writes, which Nagle's algorithm would keep 40 ms apart."""
+    for _ in range(5):
+        client.get("/api/graph/1/drawing")
+    times = []
+    for _ in range(20):
+        began = time.perf_counter()
+        client.get("/api/graph/1/drawing")
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.03

@@ -68,7 +68,7 @@ async function choose(row) {
 }
 
 function showGraph() {
-  const contributions = page.atlas.contributions ? page.contributions : null;
+  const contributions = page.graph.contributions ? page.contributions : null;
   const toggle = () => {
     page.contributions = !page.contributions;
     showGraph();

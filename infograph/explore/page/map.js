@@ -4,6 +4,9 @@ import { Grid } from "./grid.js";
 
 const HOME = 0.92; // the zoom that shows all
 const TRAVEL = 350; // milliseconds
+const CALM = 150; // milliseconds without motion, after which every point is drawn
+const SLOW = 45; // milliseconds between frames that are too many: fewer points while the map moves
+const FEWEST = 5000;
 
 const VERTEX = `#version 300 es
 in vec2 place; in float shade; in float state;
@@ -29,16 +32,18 @@ export class PointMap {
   constructor(canvas) {
     this.canvas = canvas;
     canvas.addEventListener("webglcontextlost", () => location.reload());
-    const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true });
     if (!gl) throw new Error("This browser has no WebGL 2, which the map needs.");
     this.gl = gl;
     this.program = link(gl);
     this.buffers = { place: gl.createBuffer(), shade: gl.createBuffer(), state: gl.createBuffer() };
+    this.order = gl.createBuffer();
     this.texture = gl.createTexture();
     this.n = 0;
     this.centre = [0, 0];
     this.zoom = HOME;
     this.faded = false;
+    this.painted = -Infinity;
     this.onmove = () => {};
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
@@ -50,6 +55,9 @@ export class PointMap {
     this.upload("place", points, 2);
     this.upload("state", this.state, 1);
     this.upload("shade", new Float32Array(this.n), 1);
+    this.gl.bindBuffer(this.gl.ELEMENT_ARRAY_BUFFER, this.order);
+    this.gl.bufferData(this.gl.ELEMENT_ARRAY_BUFFER, shuffled(this.n), this.gl.STATIC_DRAW);
+    this.most = this.n;
     this.grid = new Grid(points);
     this.resize();
   }
@@ -92,14 +100,27 @@ export class PointMap {
   draw() {
     if (this.waiting || !this.n) return;
     this.waiting = true;
-    requestAnimationFrame(() => {
+    const moves = performance.now() - this.painted < CALM;
+    requestAnimationFrame((now) => {
       this.waiting = false;
-      this.paint();
+      this.paint(moves ? this.bearable(now) : this.n);
       this.onmove();
+      this.frame = now;
+      this.painted = performance.now();
     });
   }
 
-  paint() {
+  // how many points a map that moves can have without stutter: all, unless the last frames took long
+  bearable(now) {
+    const took = now - this.frame;
+    if (took > SLOW) this.most = Math.max(Math.min(this.n, FEWEST), Math.round((this.most * SLOW) / (1.5 * took)));
+    else if (took < SLOW / 2) this.most = Math.min(this.n, Math.round(this.most * 1.2));
+    clearTimeout(this.calm);
+    if (this.most < this.n) this.calm = setTimeout(() => this.paint(this.n), CALM);
+    return this.most;
+  }
+
+  paint(n) {
     const gl = this.gl;
     const [sx, sy] = this.scale();
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
@@ -114,7 +135,7 @@ export class PointMap {
     gl.uniform1f(gl.getUniformLocation(this.program, "faded"), this.faded ? 1 : 0);
     for (const turn of this.faded ? [0, 1] : [0]) {  // those that stand out lie above the others
       gl.uniform1f(gl.getUniformLocation(this.program, "turn"), turn);
-      gl.drawArrays(gl.POINTS, 0, this.n);
+      gl.drawElements(gl.POINTS, n, gl.UNSIGNED_INT, 0);
     }
   }
 
@@ -206,6 +227,18 @@ export class PointMap {
   reset() {
     this.goTo(0, 0, HOME);
   }
+}
+
+// all rows in one random order: the first so many of them look like all
+function shuffled(n) {
+  const rows = Uint32Array.from({ length: n }, (_, row) => row);
+  let seed = 1;
+  for (let i = n - 1; i > 0; i--) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    const j = Math.floor((seed / 2 ** 32) * (i + 1));
+    [rows[i], rows[j]] = [rows[j], rows[i]];
+  }
+  return rows;
 }
 
 function link(gl) {

@@ -107,6 +107,7 @@ export class FileSource {
 
   record(row) {
     const columns = {};
+    for (const [name, values] of Object.entries(this.data.texts)) columns[name] = values[row];
     this.data.atlas.columns.forEach((column, index) => {
       const value = (this.cache ||= [])[index] || (this.cache[index] = floats(this.data.columns[index]));
       const known = column.kind === "category" ? column.categories[value[row]] : value[row];
@@ -131,7 +132,7 @@ export class FileSource {
   }
 
   async export(rows) {
-    const names = this.data.atlas.columns.map((column) => column.name);
+    const names = [...Object.keys(this.data.texts), ...this.data.atlas.columns.map((column) => column.name)];
     const lines = [["id", ...names].map(quote).join(",")];
     for (const row of rows) {
       const record = this.record(row);
@@ -145,6 +146,7 @@ export class FileSource {
 function quote(value) {
   if (value === null) return "";
   if (typeof value === "number") return String(value);
+  if (typeof value !== "string") value = JSON.stringify(value);
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
