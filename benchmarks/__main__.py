@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import kernels, memory, methods, molecules, readme, skipgram, training
+from benchmarks import explorer, kernels, memory, methods, molecules, readme, search, skipgram, training
 
 if __name__ == "__main__":
     training.main()
@@ -11,4 +11,6 @@ if __name__ == "__main__":
     skipgram.main()
     kernels.main()
     methods.main()
+    search.main()
+    explorer.main()
     readme.main()

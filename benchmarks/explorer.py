@@ -188,7 +188,7 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=Path(".cache/explorer"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    options, _ = parser.parse_known_args()
+    options = parser.parse_args()
     options.folder.parent.mkdir(parents=True, exist_ok=True)
     result = {"making": make(options.folder), "opening": measure(options.folder)}
     print(json.dumps(result, indent=1))

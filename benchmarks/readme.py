@@ -25,6 +25,8 @@ MOLECULES = ROOT / "benchmarks" / "results" / "molecules.json"
 KERNELS = ROOT / "benchmarks" / "results" / "kernels.json"
 ALL_METHODS = ROOT / "benchmarks" / "results" / "methods.json"
 SKIPGRAM = ROOT / "benchmarks" / "results" / "skipgram.json"
+EXPLORER = ROOT / "benchmarks" / "results" / "explorer.json"
+SEARCH = ROOT / "benchmarks" / "results" / "search.json"
 
 
 def study_table(study: dict[str, Any]) -> str:
@@ -116,6 +118,36 @@ def methods_table(rows: list[dict[str, Any]], skipgram: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def explorer_table(result: dict[str, Any], search: dict[str, Any]) -> str:
+    """Making the map of all of QM9, opening it, and using it; then searches among as many vectors."""
+    making, opening = result["making"], result["opening"]
+    stages = making["map_seconds"]
+    lines = [
+        f"| {making['graphs']:,} molecules, vectors of {making['dim']} numbers | |",
+        "|---|---|",
+        f"| embedding, once | {making['embedding_seconds']:.0f} s |",
+        f"| UMAP, once | {stages['map']:.0f} s |",
+        f"| clusters, their descriptions, outliers, once | {sum(stages.values()) - stages['map']:.0f} s |",
+        f"| starting the server | {opening['server_seconds']:.1f} s |",
+        f"| opening the page, until all points are drawn | {opening['usable_seconds']:.1f} s |",
+        f"| drawing a molecule under the pointer, median | {opening['hover_median_ms']:.0f} ms |",
+        f"| its nearest neighbours and columns, median | {opening['neighbours_median_ms']:.0f} ms |",
+        f"| embedding an unseen SMILES and finding its neighbours, median | {opening['smiles_median_ms']:.0f} ms |",
+        f"| a frame while the map moves, median, no graphics card | {opening['frame_median_ms']:.0f} ms |",
+        f"| memory of the server | {opening['server_peak_mb']:,.0f} MB |",
+        "",
+    ]
+    rows = {(row["case"], row["metric"]): row for row in search["rows"] if "median_ms" in row}
+    told = "; ".join(
+        f"{metric}: exact {rows['exact search', metric]['median_ms']:.0f} ms, "
+        f"faiss {rows['search by faiss', metric]['median_ms']:.1f} ms with "
+        f"{rows['search by faiss', metric]['recall_at_10']:.1%} of the ten nearest"
+        for metric in ("cosine", "euclidean")
+    )
+    lines.append(f"Search alone, among as many clustered random vectors. {told[0].upper()}{told[1:]}.")
+    return "\n".join(lines)
+
+
 def _seconds(cell: dict[str, Any]) -> str:
     if "seconds" not in cell:
         return str(cell.get("empty", ""))
@@ -132,6 +164,9 @@ def render(readme: str) -> str:
         "benchmark:kernels": kernels_table(json.loads(KERNELS.read_text())),
         "benchmark:methods": methods_table(
             json.loads(ALL_METHODS.read_text())["rows"], json.loads(SKIPGRAM.read_text())
+        ),
+        "benchmark:explorer": explorer_table(
+            json.loads(EXPLORER.read_text()), json.loads(SEARCH.read_text())
         ),
         **readme_blocks(ROOT / "results"),
     }

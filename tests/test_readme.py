@@ -11,9 +11,7 @@ import pytest
 import infograph
 from benchmarks.readme import ROOT, render
 from infograph.cli.app import app
-from infograph.report.reproduction import as_tables
-from infograph.reproduce.accuracies import read_table1
-from infograph.reproduce.ratios import read_table2
+from infograph.report.reproduction import Tables, as_tables
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -37,15 +35,14 @@ def test_code_uses_public_names(block):
 
 
 def test_there_is_an_example_for_each_kind_of_user():
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
     assert all(len(block.splitlines()) <= 10 for block in BLOCKS)
 
 
 def test_the_report_is_what_the_files_give():
     results = Path(ROOT) / "results"
-    table1, table2 = read_table1(results), read_table2(results)
     _, _, written = (results / "report" / "tables.md").read_text().partition("## Table 1")
-    _, _, expected = as_tables(table1, table2, ()).partition("## Table 1")
+    _, _, expected = as_tables(Tables.read(results), ()).partition("## Table 1")
     assert written == expected
 
 

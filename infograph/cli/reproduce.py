@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,7 +16,9 @@ from infograph.cli.reproduce_running import RunOptions
 from infograph.cli.reproduce_status import status
 
 if TYPE_CHECKING:
+    from infograph.evaluate.score import Score
     from infograph.reproduce.cells import Result
+    from infograph.reproduce.paper import Figure
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
@@ -38,6 +40,10 @@ def table1(
     ] = "small",
     method: Annotated[str, typer.Option(metavar="A,B", help="Methods, as in compare; all for all.")] = "all",
     repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in the paper.")] = 5,
+    protocol: Annotated[
+        Literal["both", "leak-free", "paper"],
+        typer.Option(help="Figures to show: all chosen on inner folds, or the best setting on test folds."),
+    ] = "both",
     as_json: AsJson = False,
 ) -> None:
     """Table 1: accuracy of unsupervised methods. A run that was stopped goes on where it was.
@@ -52,10 +58,7 @@ def table1(
     columns = SMALL if data == "small" else pick_names("data set", names(data) or [], paper_table1().datasets)
     rows = pick_names("method", names(method) or [], METHODS)
     found = running.run([table1_cells(columns, rows, range(repeats))])
-    if as_json:
-        print_json([{"cell": r["cell"], "empty": r["empty"]} for r in found])
-        return
-    _show_table1(found, {name: each.title for name, each in METHODS.items()})
+    _show_table1(found, {name: each.title for name, each in METHODS.items()}, protocol, as_json=as_json)
 
 
 @reproduce.command()
@@ -78,10 +81,7 @@ def variants(
     columns = pick_names("data set", names(data) or [], SMALL)
     rows = pick_names("variant", names(variant) or [], VARIANTS)
     found = running.run([variant_cells(columns, rows, range(repeats))])
-    if as_json:
-        print_json([{"cell": r["cell"], "empty": r["empty"]} for r in found])
-        return
-    _show_table1(found, {name: each.title for name, each in VARIANTS.items()})
+    _show_table1(found, {name: each.title for name, each in VARIANTS.items()}, as_json=as_json)
 
 
 @reproduce.command()
@@ -130,28 +130,51 @@ def table2(
     print_table(("target", "method", "test error", "unit"), rows, texts=(1, 3))
 
 
-def _show_table1(found: Sequence[Result], titles: Mapping[str, str]) -> None:
-    """Both protocols, and the paper's figure."""
+def _show_table1(
+    found: Sequence[Result], titles: Mapping[str, str], protocol: str = "both", *, as_json: bool = False
+) -> None:
+    """Figures by one protocol or both, and the paper's."""
     from infograph.reproduce.paper import paper_score
     from infograph.reproduce.table1 import collect, group
 
+    shown = ("leak-free", "paper") if protocol == "both" else (protocol,)
     rows = []
     for (data, method), results in group(found).items():
-        title, evaluation = titles[method], collect(results)
-        if evaluation is None:
-            rows.append((data, title, "", "", "", results[0]["empty"]))
-            continue
-        published = paper_score(title, data)
-        ours = [(100 * score.mean, 100 * score.std) for score in (evaluation.leak_free(), evaluation.paper())]
-        shown = ["" if each is None else _figure(*each) for each in (*ours, published)]
-        extent = f"{len(evaluation.candidates)} x {len(evaluation.seeds)}"
-        rows.append((data, title, shown[0], shown[1], shown[2], extent))
-    head = ("data", "method", "leak-free, %", "best on test, %", "paper, %", "runs")
-    print_table(head, rows, texts=(1, 5))
+        evaluation = collect(results)
+        row: dict[str, Any] = {"data": data, "method": titles[method], "empty": results[0]["empty"]}
+        row["cells"] = [result["cell"] for result in results]
+        if evaluation is not None:
+            scores = {"leak-free": evaluation.leak_free, "paper": evaluation.paper}
+            row |= {name: _percent(scores[name]()) for name in shown}
+            row |= {"settings": len(evaluation.candidates), "repeats": len(evaluation.seeds), "empty": ""}
+        rows.append({**row, "published": paper_score(titles[method], data)})
+    if as_json:
+        print_json(rows)
+        return
+    heads = {"leak-free": "leak-free, %", "paper": "best on test, %"}
+    lines = [
+        (
+            row["data"],
+            row["method"],
+            *(_figure(row.get(name)) for name in shown),
+            _figure(row["published"]),
+            row["empty"] or f"{row['settings']} x {row['repeats']}",
+        )
+        for row in rows
+    ]
+    head = ("data", "method", *(heads[name] for name in shown), "paper, %", "runs")
+    print_table(head, lines, texts=(1, len(head) - 1))
     show(
         "Leak-free: all chosen on inner folds. Best on test: the paper's protocol. Runs: settings x repeats."
     )
 
 
-def _figure(mean: float, deviation: float) -> str:
+def _percent(score: Score) -> Figure:
+    return 100 * score.mean, 100 * score.std
+
+
+def _figure(value: Figure | None) -> str:
+    if value is None:
+        return ""
+    mean, deviation = value
     return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"

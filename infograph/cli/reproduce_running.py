@@ -55,7 +55,8 @@ class RunOptions:
         there, missing = split_cells(cells, self.results)
         known = Durations(self.results, cells)
         if missing:
-            say(f"{len(there)} of {len(cells)} cells are there; left: {known.outlook(there, missing)}")
+            left = known.outlook(there, missing, self.workers)
+            say(f"{len(there)} of {len(cells)} cells are there; left: {left}")
         done = []
         for each in run_grid(
             cells,
@@ -74,6 +75,6 @@ class RunOptions:
                 known.add(each.cell, each.result["measured"]["seconds"])
                 there.append(each.cell)
                 what = each.result.get("empty") or f"{each.result['measured']['seconds']:.1f} s"
-            left = known.outlook(there, missing)
+            left = known.outlook(there, missing, self.workers)
             say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
         return done

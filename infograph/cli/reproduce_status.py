@@ -27,7 +27,7 @@ def status(results: Results = RESULTS, as_json: AsJson = False) -> None:
         print_json([{key: getattr(e, key) for key in keys} | vars(e.outlook) for e in found])
         return
     rows: list[tuple[str, ...]] = []
-    for table in ("table1", "table2"):
+    for table in dict.fromkeys(each.table for each in found):
         mine = [each for each in found if each.table == table]
         whole = total([each.outlook for each in mine])
         rows.append((table, f"{whole.done}/{whole.cells}", str(whole), ""))

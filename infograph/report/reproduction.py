@@ -30,15 +30,31 @@ from infograph.report.table2_sheet import (
     table2_note,
     table2_sheet,
 )
+from infograph.report.variants_sheet import CAPTION, variants_sheet
 from infograph.reproduce.accuracies import Table1, read_table1
 from infograph.reproduce.findings import findings
 from infograph.reproduce.paper import paper_table1
 from infograph.reproduce.ratios import Table2, read_table2
 from infograph.reproduce.table1 import table1_cells
+from infograph.reproduce.variants import Variants, read_variants
 from infograph.reproduce.versus import against_untrained
 
 TITLE = "The paper's tables, measured again"
 DRAWN = ("U0", "infograph*")  # the training run whose convergence is shown, as in the paper's appendix
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """All that the result files of a folder give."""
+
+    table1: Table1
+    table2: Table2
+    variants: Variants
+
+    @classmethod
+    def read(cls, results: Path) -> Tables:
+        """From the files that are there; what is missing stays empty."""
+        return cls(read_table1(results), read_table2(results), read_variants(results))
 
 
 @dataclass(frozen=True)
@@ -64,19 +80,20 @@ def write_report(results: Path, out: Path) -> Report:
     """Write `report.html` and `tables.md` to a folder, from the result files that are there.
 
     Args:
-        results: the folder of all results, with `table1` and `table2` in it; what is missing stays empty.
+        results: the folder of all results, with `table1`, `table2` and `variants` in it; what is missing
+            stays empty.
         out: the folder to write to.
 
     Raises:
         MissingExtra: there is a training run to draw, and matplotlib is not installed.
     """
-    table1, table2 = read_table1(results), read_table2(results)
-    summary = [*findings(table1, table2), *_strange(results, table2)]
+    tables = Tables.read(results)
+    summary = [*findings(tables.table1, tables.table2), *_strange(results, tables.table2)]
     report = Report(out / "report.html", out / "tables.md", tuple(summary))
     out.mkdir(parents=True, exist_ok=True)
     for path, content in (
-        (report.page, as_page(table1, table2, summary)),
-        (report.tables, as_tables(table1, table2, summary)),
+        (report.page, as_page(tables, summary)),
+        (report.tables, as_tables(tables, summary)),
     ):
         with replaced_file(path) as partial:
             partial.write_text(content, encoding="utf-8")
@@ -92,10 +109,10 @@ def readme_blocks(results: Path) -> dict[str, str]:
     }
 
 
-def as_tables(table1: Table1, table2: Table2, summary: Sequence[str]) -> str:
+def as_tables(tables: Tables, summary: Sequence[str]) -> str:
     """All tables as Markdown."""
     lines = [f"# {TITLE}", "", *(f"- {plain(each)}" for each in summary), ""]
-    for part in parts(table1, table2):
+    for part in parts(tables):
         lines += [f"## {plain(part.title)}", ""]
         for sheet in part.sheets:
             lines += [as_markdown(sheet), ""]
@@ -104,19 +121,20 @@ def as_tables(table1: Table1, table2: Table2, summary: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def as_page(table1: Table1, table2: Table2, summary: Sequence[str]) -> str:
+def as_page(tables: Tables, summary: Sequence[str]) -> str:
     """The page; everything that is no markup is escaped."""
     style = (files(__package__) / "reproduction.css").read_text(encoding="utf-8")
     body = [f"<style>{style}</style>", _section("In short", _list(summary))]
-    for part in parts(table1, table2, figures=True):
+    for part in parts(tables, figures=True):
         captions = "".join(f'<p class="caption">{escape(remark)}</p>' for remark in part.caption)
-        tables = "".join(f"<div>{as_html(sheet)}</div>" for sheet in part.sheets)
-        body.append(_section(part.title, f"{part.figure}{tables}{captions}"))
+        sheets = "".join(f"<div>{as_html(sheet)}</div>" for sheet in part.sheets)
+        body.append(_section(part.title, f"{part.figure}{sheets}{captions}"))
     return page(TITLE, "\n".join(body))
 
 
-def parts(table1: Table1, table2: Table2, *, figures: bool = False) -> list[Part]:
+def parts(tables: Tables, *, figures: bool = False) -> list[Part]:
     """The sections in order; figures and what others published later are for the page only."""
+    table1, table2, changed = tables.table1, tables.table2, variants_sheet(tables.variants)
     versus = against_untrained(table1)
     later = (paper_table1().later_note,) if figures else ()
     first = Part(
@@ -132,6 +150,7 @@ def parts(table1: Table1, table2: Table2, *, figures: bool = False) -> list[Part
             "corrected resampled t-test of Nadeau and Bengio (2003), two-sided.",
         ),
     )
+    others = None if changed is None else Part("Variants of InfoGraph", (changed,), CAPTION)
     second = Part("Table 2: errors on QM9", (table2_sheet(table2),), tuple(table2_caption(table2)))
     search = Part(
         "The search of Table 2",
@@ -142,7 +161,7 @@ def parts(table1: Table1, table2: Table2, *, figures: bool = False) -> list[Part
         "Time and memory", (cost1_sheet(table1), cost2_sheet(table2)), tuple(cost_caption(table1, table2))
     )
     drawn = [_epochs(table1), _convergence(table2)] if figures else [None, None]
-    order = [first, drawn[0], tested, second, search, drawn[1], cost]
+    order = [first, drawn[0], tested, others, second, search, drawn[1], cost]
     return [part for part in order if part is not None]
 
 

@@ -21,7 +21,7 @@ class Outlook:
 
     Attributes:
         done, cells: how many have a result, and of how many.
-        seconds: what the missing ones of a known kind will take, one after the other.
+        seconds: what the missing ones of a known kind will take.
         unknown: missing cells of a kind of which none was computed yet.
     """
 
@@ -53,10 +53,10 @@ class Durations:
         """A cell took so long."""
         self._taken[kind(cell.table, cell.settings)].append(seconds)
 
-    def outlook(self, done: Sequence[Cell], missing: Sequence[Cell]) -> Outlook:
-        """The state of these cells; a missing one takes the median of its kind."""
+    def outlook(self, done: Sequence[Cell], missing: Sequence[Cell], at_once: int = 1) -> Outlook:
+        """The state of these cells; a missing one takes the median of its kind, `at_once` at a time."""
         known = [self._taken[k] for k in (kind(c.table, c.settings) for c in missing) if self._taken[k]]
-        seconds = sum(median(taken) for taken in known)
+        seconds = sum(median(taken) for taken in known) / at_once
         return Outlook(len(done), len(done) + len(missing), seconds, len(missing) - len(known))
 
 

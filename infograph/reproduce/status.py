@@ -11,16 +11,17 @@ from infograph.reproduce.methods import METHODS
 from infograph.reproduce.outlook import Durations, Outlook, split_cells
 from infograph.reproduce.paper import paper_table1
 from infograph.reproduce.table1 import table1_cells
+from infograph.reproduce.variants import variant_cells
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of one method on one data set, or of one objective on one target.
+    """The state of one method or variant on one data set, or of one objective on one target.
 
     Attributes:
-        table: "table1" or "table2".
+        table: "table1", "table2" or "variants".
         column: the data set or the target; "search" for settings tried on one target only.
-        row: the method or the objective.
+        row: the method, the variant or the objective.
         outlook: done and planned cells, and the time left.
     """
 
@@ -31,7 +32,7 @@ class Standing:
 
 
 def standings(results: Path) -> list[Standing]:
-    """Both tables, in their order; Table 2 with what its search has chosen so far."""
+    """Both tables and the variants, in their order; Table 2 with what its search has chosen so far."""
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for data in paper_table1().datasets:
         for method in METHODS:
@@ -43,6 +44,8 @@ def standings(results: Path) -> list[Standing]:
             groups.setdefault(("table2", "search", cell.settings["objective"]), []).append(cell)
     for cell in plan.cells:
         groups["table2", cell.settings["target"], cell.settings["objective"]] = [cell]
+    for cell in variant_cells():
+        groups.setdefault(("variants", cell.settings["data"], cell.settings["method"]), []).append(cell)
     known = Durations(results, (cell for cells in groups.values() for cell in cells))
     return [Standing(*place, known.outlook(*split_cells(cells, results))) for place, cells in groups.items()]
 

@@ -1,7 +1,7 @@
 """What else could InfoGraph be on these data sets: one thing changed at a time, in a table of its own.
 
 Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it and never in it.
-All have 4 layers and the learning rate 0.001; the first line is that setting of Table 1 as it is.
+All have 4 layers and the learning rate 0.001, and stand beside that setting of Table 1 as it is, BASE.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from infograph.estimators.infograph import InfoGraph
+from infograph.evaluate import Evaluation
 from infograph.reproduce.cells import Cell, Result, parameters_of
-from infograph.reproduce.methods import EPOCHS
-from infograph.reproduce.table1 import FOLDS, INNER_FOLDS, REPEATS, SMALL, judged
+from infograph.reproduce.methods import EPOCHS, METHODS
+from infograph.reproduce.table1 import FOLDS, INNER_FOLDS, REPEATS, SMALL, collect, judged, table1_cell
 from infograph.train.loop import Watcher
 
+BASE = "layers=4 lr=0.001"  # a setting of InfoGraph in Table 1
 UNLABELLED = ("IMDB-BINARY", "IMDB-MULTI")  # no node labels
 
 
@@ -46,7 +48,6 @@ class Variant:
 VARIANTS: dict[str, Variant] = {
     variant.name: variant
     for variant in (
-        Variant("base", "as in Table 1"),
         Variant("unscaled", "vectors not standardised", judging={"scale": False}),
         Variant("linear", "a linear support vector machine", judging={"classifiers": "svm-linear"}),
         Variant("node", "a weight per node instead of per graph", {"weighting": "node"}),
@@ -55,6 +56,7 @@ VARIANTS: dict[str, Variant] = {
         Variant("degree", "degrees as node features", {"node_features": "degree"}, data=UNLABELLED),
         Variant("edges", "edge labels (GINE)", {"edge_columns": ["label"]}, data=("MUTAG", "PTC_MR")),
         Variant("batch 32", "batches of 32 graphs", {"batch_size": 32}),
+        Variant("dim 128", "vectors of 128 numbers", {"dim": 128}),
     )
 }
 
@@ -89,6 +91,25 @@ def variant_cell(data: str, variant: Variant, repeat: int) -> Cell:
     }
     del settings["parameters"]["epochs"]
     return Cell("variants", f"{data} {variant.name} {repeat}", settings)
+
+
+Variants = dict[tuple[str, str], Evaluation | None]  # (data set, variant; "" for BASE) -> what was found
+
+
+def read_variants(results: Path) -> Variants:
+    """All variants and BASE on all data sets, from the result files that are there."""
+    found: Variants = {}
+    for data in SMALL:
+        base = [table1_cell(data, METHODS["infograph"], BASE, repeat) for repeat in range(REPEATS)]
+        found[data, ""] = _collect(base, results)
+        for name, variant in VARIANTS.items():
+            cells = [variant_cell(data, variant, repeat) for repeat in range(REPEATS)]
+            found[data, name] = _collect(cells, results) if data in variant.data else None
+    return found
+
+
+def _collect(cells: Sequence[Cell], results: Path) -> Evaluation | None:
+    return collect(result for result in (cell.read(results) for cell in cells) if result is not None)
 
 
 def compute_variant(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:

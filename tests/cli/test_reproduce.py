@@ -26,8 +26,22 @@ def test_cells_are_computed_once_and_shown(run: Run, tmp_path: Path) -> None:
 
 def test_cells_are_chosen_by_pattern(run: Run, tmp_path: Path) -> None:
     command = ("reproduce", "table1", "--data", "MUTAG", "--method", "all", "--repeats", "1")
-    found = run(*command, "--cells", "mutag wl rounds=[12] *", "--results", tmp_path, "--json").json
-    assert [each["cell"] for each in found] == [f"MUTAG wl rounds={r} normalise=True 0" for r in (1, 2)]
+    command = (*command, "--cells", "mutag wl rounds=[12] *", "--results", tmp_path)
+    (found,) = run(*command, "--json").json
+    assert found["cells"] == [f"MUTAG wl rounds={r} normalise=True 0" for r in (1, 2)]
+    assert (found["method"], found["settings"], found["repeats"]) == ("WL", 2, 1)
+    assert found["leak-free"][0] > 80 and found["paper"][0] > 80 and found["published"][0] == 80.72
+    free, paper = (run(*command, "--protocol", name).out for name in ("leak-free", "paper"))
+    assert "leak-free, %" in free and "best on test, %" not in free
+    assert "leak-free, %" not in paper and "best on test, %" in paper
+
+
+def test_variants_stand_in_a_table_of_their_own(run: Run, tmp_path: Path) -> None:
+    command = ("reproduce", "variants", "--data", "MUTAG", "--variant", "magic")
+    assert "there are: unscaled, linear" in " ".join(run(*command, "--results", tmp_path).err.split())
+    stated = run("reproduce", "status", "--results", tmp_path, "--json").json
+    rows = {each["row"] for each in stated if each["table"] == "variants" and each["column"] == "MUTAG"}
+    assert {"unscaled", "edges"} <= rows and "degree" not in rows
 
 
 def test_mistakes_are_one_sentence(run: Run, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from infograph.reproduce.cells import as_text
 from infograph.reproduce.methods import METHODS
 from infograph.reproduce.table1 import table1_cell
 from infograph.reproduce.table2 import table2_cell
+from infograph.reproduce.variants import VARIANTS, variant_cell
 
 MACHINE = {"processor": "a <fast> one", "cores": 2, "threads": 1}
 
@@ -34,6 +35,14 @@ class Results:
     def accuracy(self, data, method, setting, repeat, outer, *, inner=None, empty="", seconds=2.0, peak=100):
         """A cell of Table 1; `outer` is a list where there are several numbers of epochs."""
         cell = table1_cell(data, METHODS[method], setting, repeat)
+        self._accuracy(cell, outer, inner, empty, seconds, peak)
+
+    def variant(self, data, name, repeat, outer):
+        """A cell of the variants, a list for several numbers of epochs."""
+        self._accuracy(variant_cell(data, VARIANTS[name], repeat), outer)
+
+    def _accuracy(self, cell, outer, inner=None, empty="", seconds=2.0, peak=100):
+        setting, repeat = cell.settings["setting"], cell.settings["repeat"]
         values = outer if isinstance(outer, list) else [outer]
         inners = inner if isinstance(inner, list) else [inner] * len(values)
         epochs = cell.settings.get("epochs", [None])[: len(values)]

@@ -15,6 +15,7 @@ from infograph.report.sheet import Sheet, as_html, as_markdown, signed, text
 from infograph.report.table1_sheet import grid_text, table1_sheet
 from infograph.reproduce.accuracies import read_table1
 from infograph.reproduce.status import standings
+from infograph.reproduce.variants import BASE
 
 WL = [f"rounds={rounds} normalise=True" for rounds in (1, 2, 3, 4, 5)]
 HISTORY = [
@@ -175,3 +176,19 @@ def test_the_verbs(some, tmp_path):
     listed = json.loads(run.invoke(app, ["status", "--results", str(some), "--json"]).stdout)
     row = next(each for each in listed if (each["column"], each["row"]) == ("MUTAG", "wl"))
     assert (row["table"], row["done"], row["cells"], row["seconds"]) == ("table1", 15, 25, 30.0)
+
+
+def test_variants_stand_beside_their_base(results, tmp_path):
+    for repeat in (0, 1):
+        results.accuracy("MUTAG", "infograph", BASE, repeat, [0.8, 0.82, 0.81])
+    results.variant("MUTAG", "linear", 1, [0.83, 0.85, 0.84])
+    written = write_report(results.folder, tmp_path / "out")
+    _, _, section = written.tables.read_text().partition("## Variants of InfoGraph")
+    first, second = re.findall(r"^\| (as in Table 1|a linear.*?) \| (.*?) \|", section, re.MULTILINE)
+    assert first == ("as in Table 1", "82.0 ± 0.0<br>82.0<br>2 of 5 repeats")
+    assert second[1] == "85.0<br>85.0<br>+3.0<br>1 of 5 repeats"
+    assert "Variants of InfoGraph" in written.page.read_text()
+
+
+def test_no_variants_no_section(some, tmp_path):
+    assert "Variants" not in write_report(some, tmp_path / "out").tables.read_text()
