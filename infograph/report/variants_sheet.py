@@ -12,8 +12,9 @@ from infograph.reproduce.variants import BASE, VARIANTS, Variants
 
 CAPTION = (
     f"InfoGraph with {BASE}, and one thing changed at a time. Leak-free accuracy in per cent, mean ± "
-    "deviation over repeats, the number of epochs (10, 20 or 100) and C chosen on the inner folds; below, by "
-    "the paper's protocol, and the difference of the leak-free means over the repeats that both have. "
+    "deviation over repeats, the number of epochs (10, 20 or 100 unless it says otherwise) and C chosen on "
+    "the inner folds; below, by the paper's protocol, and the difference of the leak-free means over the "
+    "repeats that both have. "
     "Variants were thought of after the grid of Table 1 was fixed and take no part in it.",
 )
 

@@ -32,6 +32,7 @@ class Variant:
         parameters: of `InfoGraph`, that differ.
         judging: of `cross_validate`, that differ; JSON-ready.
         data: the data sets where it makes a difference.
+        epochs: where the training run is looked at.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Variant:
     parameters: dict[str, Any] = field(default_factory=dict)
     judging: dict[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = SMALL
+    epochs: tuple[int, ...] = EPOCHS
 
     def make(self, seed: int) -> InfoGraph:
         """The estimator."""
@@ -57,6 +59,7 @@ VARIANTS: dict[str, Variant] = {
         Variant("edges", "edge labels (GINE)", {"edge_columns": ["label"]}, data=("MUTAG", "PTC_MR")),
         Variant("batch 32", "batches of 32 graphs", {"batch_size": 32}),
         Variant("dim 128", "vectors of 128 numbers", {"dim": 128}),
+        Variant("every epoch", "judged after each of the first 20 epochs", epochs=tuple(range(1, 21))),
     )
 }
 
@@ -86,7 +89,7 @@ def variant_cell(data: str, variant: Variant, repeat: int) -> Cell:
         "folds": FOLDS,
         "inner_folds": INNER_FOLDS,
         "parameters": parameters_of(variant.make(0)),
-        "epochs": list(EPOCHS),
+        "epochs": list(variant.epochs),
         "judging": variant.judging,
     }
     del settings["parameters"]["epochs"]
