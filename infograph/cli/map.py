@@ -36,7 +36,7 @@ def draw(
     ] = None,
     method: MapMethod = None,
     title: Annotated[str, typer.Option(help="Stands above the map.")] = "",
-    seed: Annotated[int, typer.Option(help="Seed of the map.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the map.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Draw a map on which near points are similar graphs.

@@ -12,6 +12,8 @@ from infograph.cli.options import AsJson, ReadingOptions
 from infograph.cli.output import out, print_json, print_table, say, show
 
 if TYPE_CHECKING:
+    from infograph.data.graphset import GraphSet
+    from infograph.data.schema import Schema
     from infograph.index import GraphIndex, Hits
 
 KEPT = 3  # rank, id and score are always shown
@@ -98,7 +100,7 @@ def _search(
 ) -> tuple[Hits, dict[Any, str]]:
     """What was found, and the SMILES of the queries by their ids."""
     from infograph.data.chem.atoms import SMILES
-    from infograph.index.queries import as_queries, is_path, schema_of
+    from infograph.index.queries import is_path, schema_of
 
     if by_id or query in index:
         hits = index.search_id(query, count)
@@ -106,10 +108,28 @@ def _search(
         row = index.row(query)
         return hits, {} if known is None else {index.ids[row].item(): str(known[row])}
     schema = schema_of(index.model)
-    graphs = reading.read(query, schema=schema) if is_path(query) else as_queries(query, schema, name=query)
+    graphs = reading.read(query, schema=schema) if is_path(query) else _molecule(query, schema)
     smiles = graphs.graph.get(SMILES.name)
     drawn = {} if smiles is None else dict(zip(graphs.ids.tolist(), map(str, smiles), strict=True))
     return index.search(graphs, count), drawn
+
+
+def _molecule(query: str, schema: Schema | None) -> GraphSet:
+    """A text that is no id and no file, as a molecule; the error says all three."""
+    from infograph.errors import InvalidGraph, InvalidParameter
+    from infograph.index.queries import as_queries
+
+    if schema is None or schema.option("hydrogens") is None:
+        raise InvalidParameter(
+            f"{query!r} is no file, and no SMILES either, as this index does not hold molecules; none of its "
+            f"graphs has that id"
+        )
+    try:
+        return as_queries(query, schema, name=query)
+    except InvalidGraph as error:
+        raise InvalidParameter(
+            f"{query!r} is no id of this index, no file, and as a molecule it cannot be used: {error.problem}"
+        ) from error
 
 
 def _print_hits(hits: Hits) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,9 @@ def map_columns(index: GraphIndex, found: Findings) -> tuple[MapColumn, ...]:
             number_column("edges", edge_counts(index.graphs)),
         ]
     own = (cluster_column(found), number_column("outlier score", found.outliers))
-    return (*(column for column in typed if column is not None), *found.predicted, *own, *sizes)
+    taken = set(names.values())
+    predicted = (replace(c, name=f"{c.name} (model)") if c.name in taken else c for c in found.predicted)
+    return (*(column for column in typed if column is not None), *predicted, *own, *sizes)
 
 
 def cluster_column(found: Findings) -> MapColumn:
@@ -141,6 +143,11 @@ def cluster_column(found: Findings) -> MapColumn:
 
 
 def _about(index: GraphIndex, found: Findings) -> str:
-    clusters = len(found.descriptions)
-    words = "no clusters" if not clusters else f"{clusters} cluster{'s' if clusters > 1 else ''}"
-    return f"{len(index):,} graphs as vectors of {index.vectors.shape[1]} numbers, {words}"
+    n_graphs, dim = index.vectors.shape
+    graphs, numbers = _count(n_graphs, "graph"), _count(dim, "number")
+    clusters = _count(len(found.descriptions), "cluster") if found.descriptions else "no clusters"
+    return f"{graphs} as {'a vector' if n_graphs == 1 else 'vectors'} of {numbers}, {clusters}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

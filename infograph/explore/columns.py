@@ -94,8 +94,17 @@ def typed_column(name: str, values: NDArray[Any], unit: str = "") -> MapColumn |
 
 
 def own_names(columns: Mapping[str, Any]) -> dict[str, str]:
-    """Column -> how the map calls it: names that the map uses itself get " (column)" behind them."""
-    return {name: f"{name} (column)" if name in OWN else name for name in columns}
+    """Column -> how the map calls it: names that the map uses itself get " (column)" behind them.
+
+    As often as it takes: no two columns have one name.
+    """
+    found: dict[str, str] = {}
+    for name in columns:
+        called = name
+        while called in OWN or (called != name and called in columns):
+            called = f"{called} (column)"
+        found[name] = called
+    return found
 
 
 def first_colour(columns: tuple[MapColumn, ...], wanted: str | None = None) -> int:

@@ -17,7 +17,7 @@ from infograph.explore.limits import Limits
 from infograph.explore.refusals import Refusal
 from infograph.explore.work import Workers
 from infograph.index import GraphIndex
-from infograph.index.queries import schema_of
+from infograph.index.queries import embedded, schema_of
 from infograph.understand.named_atoms import recognise_atoms
 
 DRAWERS, WAITING = 2, 200  # threads that draw, and drawings that may wait: a page asks for a dozen at once
@@ -97,7 +97,7 @@ class Explorer:
         if self.model is None:
             raise Refusal(422, "This index holds vectors and no model, so new graphs cannot be embedded.")
         with self.using_model:
-            return np.asarray(self.model.transform(graphs), np.float32)
+            return np.asarray(embedded(self.model, graphs), np.float32)
 
     def close(self) -> None:
         """Stop the threads."""

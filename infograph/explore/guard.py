@@ -81,7 +81,7 @@ class Guard:
         if self.hosts is not None and host not in self.hosts:
             return Refusal(421, f"This server answers to {' and '.join(self.hosts)} only.")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        if origin is not None and _place(origin) != headers.get("host", "").lower():
             return Refusal(403, "Other pages may not ask this server.")
         if self.token is not None and scope["path"] not in self.public and not self._known(scope, headers):
             return Refusal(401, "This server needs its token, as ?token= or in the header X-Token.")
@@ -91,8 +91,7 @@ class Guard:
         return None
 
     def _known(self, scope: Scope, headers: Headers) -> bool:
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=20)
-        given = headers.get("x-token") or query.get("token", [""])[0]
+        given = headers.get("x-token") or _parameter(scope, "token")
         expected = (self.token or "").encode()
         return hmac.compare_digest(given.encode(errors="replace"), expected)
 
@@ -147,6 +146,23 @@ def _with_headers(send: Send, begun: list[bool], body: _Body) -> Send:
         await send(message)
 
     return sending
+
+
+def _place(origin: str) -> str:
+    """Host and port of an origin; nothing where it is no address, as of a page without one ("null")."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _parameter(scope: Scope, name: str) -> str:
+    """A parameter of the address; nothing where it is not there, or there are too many to look through."""
+    try:
+        text: str = scope.get("query_string", b"").decode("latin-1")
+        return parse_qs(text, max_num_fields=20).get(name, [""])[0]
+    except ValueError:
+        return ""
 
 
 def _host(header: str) -> str:

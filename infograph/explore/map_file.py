@@ -78,10 +78,22 @@ def map_data(index: GraphIndex, atlas: Atlas, progress: Progress | None = None) 
 
 
 def _texts(index: GraphIndex, atlas: Atlas) -> dict[str, list[Any]]:
-    """The user's columns that colour nothing, as the page shows them."""
+    """The user's columns that colour nothing, as the page shows them; and numbers too long for a colour."""
     names = own_names(index.columns)
-    others = {names[name]: values for name, values in index.columns.items() if not atlas.column(names[name])}
-    return {name: [plain(value) for value in values] for name, values in others.items()}
+    return {
+        names[name]: [plain(value) for value in values]
+        for name, values in index.columns.items()
+        if not atlas.column(names[name]) or _is_long(values)
+    }
+
+
+def _is_long(values: NDArray[Any]) -> bool:
+    """Whether some are whole numbers that float32 does not hold, such as the date 20240101."""
+    if values.dtype.kind not in "iuf":
+        return False
+    with np.errstate(over="ignore"):
+        lost = values.astype(np.float32).astype(np.float64) != values
+    return bool((lost & (values == np.round(values))).any())
 
 
 def joined_modules() -> str:

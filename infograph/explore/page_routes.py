@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Response
 
@@ -27,14 +28,18 @@ def page_routes(app: FastAPI) -> APIRouter:
         serve(name)
 
     @router.get("/docs", response_class=Response)
-    async def docs() -> Response:
-        return Response(describe_endpoints(app.openapi()), media_type=TYPES[".html"])
+    async def docs(token: str = "") -> Response:
+        return Response(describe_endpoints(app.openapi(), token), media_type=TYPES[".html"])
 
     return router
 
 
-def describe_endpoints(schema: dict[str, Any]) -> str:
-    """The endpoints as a plain page; its only asset is a style sheet of this server."""
+def describe_endpoints(schema: dict[str, Any], token: str = "") -> str:
+    """The endpoints as a plain page; its only asset is a style sheet of this server.
+
+    Its links have the token that the page was opened with.
+    """
+    known = f"?token={quote(token, safe='')}" if token else ""
     sections = []
     for path, methods in schema["paths"].items():
         for method, about in methods.items():
@@ -55,7 +60,8 @@ def describe_endpoints(schema: dict[str, Any]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<title>{escape(schema["info"]["title"])}</title><link rel="stylesheet" href="docs.css"></head>'
         f"<body><h1>{escape(schema['info']['title'])}</h1><p>{escape(schema['info']['description'])} "
-        'Machine-readable: <a href="openapi.json">openapi.json</a>. <a href="./">The map</a></p>'
+        f'Machine-readable: <a href="openapi.json{known}">openapi.json</a>. '
+        f'<a href="./{known}">The map</a></p>'
         f"{''.join(sections)}</body></html>"
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infograph.data.storage import replaced_file
 from infograph.errors import InvalidParameter
@@ -47,7 +48,7 @@ def write_points(
         raise InvalidParameter(f"neighbours={neighbours}: expected 0 or more")
     names = own_names(index.columns)
     columns: dict[str, Any] = {"id": pa.array(index.ids.tolist())}
-    columns |= {names[name]: pa.array(values.tolist()) for name, values in index.columns.items()}
+    columns |= {names[name]: _array(values) for name, values in index.columns.items()}
     labels = atlas.clusters
     columns["cluster"] = pa.array(labels + 1, mask=labels < 0)
     columns["outlier score"] = pa.array(atlas.outliers)
@@ -60,6 +61,16 @@ def write_points(
     with replaced_file(path) as work:
         parquet.write_table(pa.table(columns), work)
     return Path(path)
+
+
+def _array(values: NDArray[Any]) -> Any:
+    """A column of the table; numbers and texts together are texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values.tolist())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values.tolist()])
 
 
 def _neighbors(index: GraphIndex, k: int) -> Any:

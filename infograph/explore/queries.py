@@ -88,6 +88,8 @@ def check_json(graphs: Sequence[dict[str, Any]], limits: Limits) -> None:
             raise Refusal(
                 400, f"Graph {place}: expected 'nodes', a number or a list, and 'edges', a list of pairs."
             )
+        if isinstance(own, int) and own < 0:  # would make room for others in the sum
+            raise Refusal(400, f"Graph {place}: {own:,} nodes; expected a number of at least 0.")
         nodes += own if isinstance(own, int) else len(own)
         edges += len(arcs)
         check_size(nodes, edges, limits)

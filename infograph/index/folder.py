@@ -111,11 +111,16 @@ def read_content(folder: str | Path, *, verify: bool) -> dict[str, Any]:
         )
     expected = {"version", "metric", "approximate", "shape", "columns", "covered", "model", "files"}
     missing = sorted(expected - set(content))
-    if missing or not isinstance(content["files"], dict):
+    if missing or not _lists_files(content["files"]):
         what = f"{missing[0]!r} is missing" if missing else "'files' lists no files"
         raise InvalidFile(f"{folder / MARKER} is damaged: {what}; save the index again")
     _check_files(folder, content["files"], verify=verify)
     return content
+
+
+def _lists_files(files: Any) -> bool:
+    """Whether it is name -> [size, checksum]."""
+    return isinstance(files, dict) and all(isinstance(a, list) and len(a) == 2 for a in files.values())
 
 
 def _check_files(folder: Path, files: Mapping[str, Any], *, verify: bool) -> None:

@@ -90,7 +90,9 @@ def check_vectors(vectors: Any, ids: NDArray[Any] | None = None) -> NDArray[np.f
         bad = np.flatnonzero(~(np.abs(rows).max(axis=1) < LONGEST / np.sqrt(found.shape[1])))  # NaN, too
         if len(bad):
             row = start + int(bad[0])
-            name = f"vector {row}" if ids is None else f"the vector of graph {row} (id {ids[row]!r})"
+            name = f"vector {row}"
+            if ids is not None:
+                name = f"the vector of graph {row} (id {ids[row : row + 1].tolist()[0]!r})"
             raise InvalidParameter(
                 f"{name} is not finite, or longer than {LONGEST:g}: leave it out, for instance with "
                 f"embeddings.select(embeddings.usable)"

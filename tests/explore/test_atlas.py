@@ -10,10 +10,11 @@ import pytest
 
 import infograph.explore.atlas as atlas_module
 from infograph import InfoGraphClassifier, as_graphset
+from infograph.data.columns import store_graph_column
 from infograph.data.embeddings import Embeddings
 from infograph.errors import InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.explore import make_atlas
-from infograph.explore.columns import class_column, number_column, typed_column
+from infograph.explore.columns import class_column, number_column, own_names, typed_column
 from infograph.explore.layout import choose_method, lay_out
 from infograph.index import GraphIndex
 from infograph.report.umap2d import umap_installed
@@ -194,3 +195,27 @@ def test_whoever_watches_is_told_of_every_stage(index):
     watch = Watch()
     make_atlas(index, method="pca", watch=watch)
     assert watch.stages == ["map", "clusters", "descriptions", "outliers", "predictions"]
+
+
+def test_no_two_columns_have_one_name():
+    names = own_names(dict.fromkeys(["cluster", "cluster (column)", "id", "smiles"]))
+    assert names["cluster (column)"] == "cluster (column)" and names["smiles"] == "smiles"
+    assert names["cluster"] == "cluster (column) (column)" and names["id"] == "id (column)"
+
+
+def test_a_column_called_like_a_prediction(molecules):
+    values, column = store_graph_column("predicted y", [f"mine {i % 2}" for i in range(len(molecules))])
+    graphs = molecules.with_column("graph", column, values)
+    model = InfoGraphClassifier(dim=8, epochs=1).fit(graphs, np.arange(len(graphs)) % 2)
+    columns = make_atlas(GraphIndex.build(model, graphs), method="pca").columns
+    found = [column.name for column in columns if column.name.startswith("predicted")]
+    assert len(found) == len(set(found)) and "predicted y" in found
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "words"),
+    [(1, 1, "1 graph as a vector of 1 number"), (2, 3, "2 graphs as vectors of 3 numbers")],
+)
+def test_one_graph_is_not_many(n, dim, words):
+    index = GraphIndex.of(Embeddings(np.arange(n), np.ones((n, dim), np.float32)))
+    assert make_atlas(index).about == f"{words}, no clusters"

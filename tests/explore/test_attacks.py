@@ -8,10 +8,12 @@ import socket
 import threading
 import time
 
+import networkx as nx
 import numpy as np
 import pytest
 
-from infograph.explore import Limits
+from infograph import WeisfeilerLehman, as_graphset
+from infograph.explore import Limits, make_atlas
 from infograph.index import GraphIndex
 from tests.explore.conftest import served
 
@@ -336,3 +338,35 @@ def test_numbers_that_are_none_leave_as_null(client):
     told = json.loads(client.get("/api/graph/5").text, parse_constant=lambda name: pytest.fail(name))
     assert told["columns"]["logS [mol/L]"] is None
     assert np.isfinite(told["facts"]["outlier score"])
+
+
+def test_less_than_no_nodes_make_no_room_for_more(client):
+    graphs = [{"nodes": -(10**9)}, {"nodes": 10**9}]
+    assert "-1,000,000,000 nodes" in refused(client.post("/embed", json={"graphs": graphs}), 400)
+    lines = "\n".join(map(json.dumps, graphs))
+    refused(client.post("/api/upload", params={"name": "a.jsonl"}, content=lines), 400)
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "null", "", "//"])
+def test_origins_that_are_no_addresses(client, origin):
+    refused(client.get("/api/atlas", headers={"Origin": origin}), 403)
+
+
+def test_a_token_among_too_many_parameters(index, atlas):
+    with served(index, atlas, token="secret") as address:
+        many = "&".join(f"p{i}=1" for i in range(40))
+        refused(httpx.get(f"{address}/api/atlas?{many}"), 401)
+        refused(httpx.get(f"{address}/api/atlas?{many}&token=secret"), 401)
+        assert httpx.get(f"{address}/api/atlas?{many}", headers={"X-Token": "secret"}).status_code == 200
+        described = httpx.get(f"{address}/docs", params={"token": '"><script>'}).text
+        assert "<script" not in described and 'href="openapi.json?token=%22%3E%3Cscript%3E"' in described
+
+
+def test_a_model_whose_vectors_are_sparse():
+    graphs = as_graphset([nx.path_graph(n) for n in range(2, 12)])
+    index = GraphIndex.build(WeisfeilerLehman().fit(graphs), graphs)
+    with served(index, make_atlas(index, method="pca")) as address:
+        asked = {"graphs": [{"nodes": 3, "edges": [[0, 1], [1, 2]]}], "k": 1}
+        (found,) = httpx.post(f"{address}/search", json=asked).json()["hits"]
+        assert found[0]["row"] == 1 and found[0]["score"] == pytest.approx(1)
+        assert len(httpx.post(f"{address}/embed", json={"graphs": asked["graphs"]}).json()["vectors"]) == 1

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from infograph.explore import write_map
+from infograph.data.embeddings import Embeddings
+from infograph.explore import make_atlas, write_map
+from infograph.index import GraphIndex
 from tests.explore.browser import ask, draw_lasso, has_points, loaded, spot
 from tests.explore.conftest import N, served
 
@@ -61,6 +64,30 @@ def test_contributions_change_the_drawing(view, mutag):
     page.click("#contributions")
     assert page.locator("#contributions").get_attribute("aria-pressed") == "true"
     assert page.locator("#graph .large").get_attribute("src") != plain and loaded(page, "#graph .large")
+
+
+def test_by_keys_alone_nobody_is_sent_back_to_the_start(view, mutag):
+    page = view(mutag)
+    ask(page, "3")
+    page.wait_for_selector("#contributions")
+    page.focus("#contributions")
+    page.keyboard.press("Enter")
+    assert page.locator("#contributions").get_attribute("aria-pressed") == "true"
+    assert page.evaluate("document.activeElement.id") == "contributions"
+    page.locator("#graph .near button").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('#graph h2').textContent !== '3'")
+    assert page.evaluate("document.activeElement.tagName") == "H2"
+
+
+def test_very_many_graphs_are_called_by_their_ids_too(view, index, atlas, monkeypatch):
+    monkeypatch.setattr("infograph.explore.atlas.IDS_UP_TO", 10)
+    with served(index, atlas) as where:
+        page = view(where)
+        page.mouse.move(*spot(page, 7))
+        page.wait_for_function("() => document.querySelector('#tip span').textContent !== ''")
+        row = int(page.locator("#tip").get_attribute("data-row"))
+        assert page.locator("#tip span").inner_text() == str(index.ids[row])
 
 
 def test_a_lasso_is_described_and_exported(view, mutag, tmp_path):
@@ -119,6 +146,11 @@ def test_mistakes_are_shown_to_the_user(view, mutag):
     assert "No graph of this index has the id 'no such graph'" in page.locator("#error").inner_text()
     page.click("#error-close")
     assert page.locator("#error").is_hidden()
+    ask(page, "no such graph")
+    page.wait_for_selector("#error:not([hidden])")
+    page.focus("#map")
+    page.keyboard.press("Escape")
+    assert page.locator("#error").is_hidden()
     page.set_input_files("#upload", {"name": "a.exe", "mimeType": "x/y", "buffer": b"MZ"})
     page.wait_for_selector("#error:not([hidden])")
     assert "'.exe' are not taken" in page.locator("#error").inner_text()
@@ -157,6 +189,24 @@ def test_ids_that_look_like_markup_stay_texts(view, address):
     assert page.locator("#graph h2").first.inner_text() == "</script><script>alert(1)</script>"
 
 
+def test_years_have_no_commas_and_long_names_are_cut(view, tmp_path):
+    columns = {
+        "year": np.arange(2000.0, 2040.0),
+        "kind": np.array([f"{'long ' * 200}{i % 2}" for i in range(40)]),
+    }
+    vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    index = GraphIndex.of(Embeddings(np.arange(40), vectors, columns))
+    path = write_map(index, make_atlas(index, method="pca", colour="kind"), tmp_path / "map.html")
+    page = view(path.as_uri())
+    ask(page, "7")
+    page.wait_for_selector("#graph table")
+    assert "2007" in page.locator("#graph table").inner_text()
+    page.locator("#legend button").first.click()
+    page.wait_for_selector("#export")
+    heading = page.locator("#region h2").inner_text()
+    assert len(heading) < 150 and heading.endswith("…: 20 graphs")
+
+
 def test_a_page_with_a_token(view, index, atlas):
     with served(index, atlas, token="a b&c", hosts=None) as where:
         page = view(f"{where}/?token=a%20b%26c")
@@ -177,7 +227,12 @@ def test_the_map_as_a_file_opens_without_a_server(view, index, atlas, tmp_path):
     with page.expect_download() as waiting:
         page.click("#export")
     waiting.value.save_as(tmp_path / "region.csv")
-    assert len((tmp_path / "region.csv").read_text().splitlines()) == N // 2 + 1
+    lines = (tmp_path / "region.csv").read_text().splitlines()
+    assert len(lines) == N // 2 + 1
+    place = lines[0].split(",").index("logS [mol/L]")
+    shown = [line.split(",")[place] for line in lines[1:] if line.split(",")[place]]
+    assert {round(float(value) * 7, 4) % 1 for value in shown} == {0}
+    assert max(map(len, shown)) <= len("0.14285715")  # of 32 bits, not of 64
     ask(page, "CCO")
     page.wait_for_selector("#error:not([hidden])")
     assert "No graph is called CCO" in page.locator("#error").inner_text()

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from infograph.cli import main
+from infograph.data.columns import objects
 from infograph.data.embeddings import Embeddings
 from infograph.errors import InvalidParameter
 from infograph.explore import make_atlas, write_map, write_points
@@ -110,3 +112,27 @@ def test_an_index_of_one_or_two_graphs(molecules, model, tmp_path, n):
     assert data_of(write_map(index, atlas, tmp_path / "m.html").read_text())["atlas"]["n"] == n
     table = parquet.read_table(write_points(index, atlas, tmp_path / "p.parquet"))
     assert len(table["neighbors"][0].as_py()["ids"]) == n - 1
+
+
+def test_columns_of_numbers_and_texts_are_texts_in_the_table(tmp_path):
+    mixed = objects([1, "x", None, 2.5])
+    index = GraphIndex.of(Embeddings(np.arange(4), np.eye(4, dtype=np.float32), {"mixed": mixed}))
+    write_points(index, make_atlas(index), tmp_path / "points.parquet")
+    assert parquet.read_table(tmp_path / "points.parquet")["mixed"].to_pylist() == ["1", "x", None, "2.5"]
+
+
+def test_long_whole_numbers_keep_their_digits(tmp_path):
+    day, share = np.arange(20240101.0, 20240141.0), np.arange(40) / 7
+    vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    index = GraphIndex.of(Embeddings(np.arange(40), vectors, {"day": day, "share": share}))
+    write_map(index, make_atlas(index, method="pca"), tmp_path / "map.html")
+    data = data_of((tmp_path / "map.html").read_text())
+    assert data["texts"] == {"day": day.tolist()}
+    assert [column["name"] for column in data["atlas"]["columns"]][:2] == ["day", "share"]
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**32)])
+def test_a_seed_that_is_none_is_refused_before_the_work(folder, tmp_path, capsys, seed):
+    assert main(["map", str(folder), "--seed", seed, "--out", str(tmp_path / "map.html")]) == 2
+    told = capsys.readouterr().err
+    assert "--seed" in told and "report" not in told and not (tmp_path / "map.html").exists()

@@ -12,6 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from infograph import GraphSet, InfoGraph
+from infograph.cli import main
 from infograph.data.columns import objects
 from infograph.data.embeddings import Embeddings
 from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter
@@ -99,6 +100,7 @@ def test_unverified_opening_reads_less_but_sizes(saved: Path) -> None:
         ({"metric": "dot"}, "is damaged, metric='dot'"),
         ({"shape": [24, 9]}, "not of one length"),
         ({"files": []}, "lists no files"),
+        ({"files": {"vectors.npy": 5}}, "lists no files"),
         ({"columns": ["x"]}, "is damaged"),
     ],
 )
@@ -147,3 +149,11 @@ def test_models_that_cannot_be_saved(model: InfoGraph, molecules: GraphSet, tmp_
     assert not (tmp_path / "index").exists()
     alone = of_vectors(index.vectors).save(tmp_path / "index")
     assert GraphIndex.open(alone, model=pipeline).search(molecules[4], 1).rows.tolist() == [[4]]
+
+
+def test_a_word_that_is_nothing_is_said_to_be_no_id_either(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", str(saved), "no such thing"]) != 0
+    told = capsys.readouterr().err
+    assert "'no such thing' is no id of this index, no file, and as a molecule it cannot be used" in told

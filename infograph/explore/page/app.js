@@ -8,6 +8,7 @@ import { watchKeys, watchPointer } from "./pointer.js";
 import { FileSource, ServerSource } from "./source.js";
 
 const source = window.ATLAS ? new FileSource(window.ATLAS) : new ServerSource(new URLSearchParams(location.search).get("token"));
+const LONGEST = 120; // characters of a region's name
 const page = { atlas: null, map: null, cards: null, graph: null, region: [], added: [], pointed: -1, contributions: false };
 
 // ---- what goes wrong, and where things stand
@@ -33,9 +34,15 @@ function standing() {
   $("status").textContent = chosen + page.atlas.layout;
 }
 
+// Whoever works by keys stays where they are: on the same button, or else on the new heading.
 function fill(id, parts) {
+  const focused = $(id).contains(document.activeElement) ? document.activeElement : null;
   $(id).replaceChildren(...parts);
   $(id).hidden = !parts.length;
+  if (!focused) return;
+  const heading = $(id).querySelector("h2");
+  if (heading) heading.tabIndex = -1;
+  ((focused.id && $(focused.id)) || heading || $("map")).focus({ preventScroll: true });
 }
 
 function bringUp(id) {
@@ -82,6 +89,7 @@ function point(row) {
 }
 
 function closeAll() {
+  $("error").hidden = true;
   page.graph = null;
   page.added = [];
   ["graph", "uploaded"].forEach((id) => fill(id, []));
@@ -96,7 +104,8 @@ async function chooseRegion(rows, name = "Region") {
   standing();
   fill("region", []);
   if (!rows.length) return;
-  const head = make("h2", { textContent: `${name}: ${show(rows.length)} ${rows.length === 1 ? "graph" : "graphs"}` });
+  const short = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+  const head = make("h2", { textContent: `${short}: ${show(rows.length)} ${rows.length === 1 ? "graph" : "graphs"}`, title: name });
   fill("region", [head]);
   const told = await attempt(() => Promise.all([source.describe(rows), source.rows(rows)]), "Describing the region…");
   if (!told || page.region !== rows) return;
@@ -166,11 +175,18 @@ function hover(row, x, y) {
   image.className = source.paper ? "paper" : "";
   if (where && page.atlas.drawings !== false) image.src = where;
   else image.removeAttribute("src");
-  tip.querySelector("span").textContent = page.atlas.ids ? page.atlas.ids[row] : `graph ${show(row)}`;
   tip.dataset.row = row;
+  tip.querySelector("span").textContent = page.atlas.ids ? page.atlas.ids[row] : "";
+  if (!page.atlas.ids) nameTip(tip, row);
   tip.hidden = false;
   tip.style.left = `${Math.max(4, Math.min(x + 14, page.map.canvas.clientWidth - 184))}px`;
   tip.style.top = `${Math.max(4, Math.min(y + 14, page.map.canvas.clientHeight - 158))}px`;
+}
+
+// of very many graphs the page has no ids: a row is none, and must not look like one
+async function nameTip(tip, row) {
+  const known = await source.rows([row]).catch(() => null);
+  if (known && tip.dataset.row === String(row)) tip.querySelector("span").textContent = known.rows[0].id;
 }
 
 // ---- buttons, keys, files that are dropped

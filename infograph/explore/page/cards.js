@@ -1,6 +1,6 @@
 // What the side of the page says: one graph, a region, an uploaded file, the legend.
 
-import { button, list, make, show, table, theme } from "./dom.js";
+import { button, list, make, show, showOwn, table, theme } from "./dom.js";
 
 const DRAWN = 12; // graphs of a region that are shown as drawings; the others are a list of ids
 
@@ -31,7 +31,7 @@ export class Cards {
       pressed.setAttribute("aria-pressed", String(contributions));
       parts.push(make("div", { className: "row" }, pressed));
     }
-    return [...parts, table({ ...graph.columns, ...graph.facts }), ...this.nearest(graph.neighbours)];
+    return [...parts, table(graph.facts, graph.columns), ...this.nearest(graph.neighbours)];
   }
 
   // a graph that is not on the map
@@ -51,7 +51,7 @@ export class Cards {
     const cards = hits.map(({ row, id, score }) => {
       const card = make("button", { type: "button", title: score === undefined ? id : `${id}: ${score}` });
       card.append(this.picture(row, 160), make("span", { textContent: id }));
-      if (score !== undefined) card.append(make("small", { textContent: show(score) }));
+      if (score !== undefined) card.append(make("small", { textContent: show(score, 5) }));
       card.onclick = () => this.choose(row);
       card.onpointerenter = card.onfocus = () => this.point(row);
       card.onpointerleave = card.onblur = () => this.point(-1);
@@ -75,7 +75,7 @@ export class Cards {
     const items = found.graphs.map(({ id, nearest }) => button(`${id} → ${nearest.id} (${show(nearest.score)})`, () => this.choose(nearest.row)));
     const bad = found.rejected.map((one) => make("li", { textContent: `${one.id}: ${one.problem}` }));
     const parts = [
-      make("h2", { textContent: `${name}: ${show(found.graphs.length)} graphs` }),
+      make("h2", { textContent: `${name}: ${show(found.graphs.length)} ${found.graphs.length === 1 ? "graph" : "graphs"}` }),
       make("p", { className: "soft", textContent: `Each → the nearest graph. A diamond on the map is one of them, ${found.placed}.` }),
       list(items),
     ];
@@ -84,12 +84,13 @@ export class Cards {
   }
 
   legend(lines, values, chooseRows) {
+    const end = (value) => (Number.isInteger(value) ? showOwn(value) : show(value));
     return lines.map((line) => {
       if (line.scale) {
         const bar = make("div", { className: "scale" });
         bar.style.background = `linear-gradient(to right, ${line.scale.join(",")})`;
-        const most = make("span", { textContent: `${show(line.most)} ${line.unit}` });
-        return make("div", {}, bar, make("div", { className: "ends" }, make("span", { textContent: show(line.least) }), most));
+        const most = make("span", { textContent: `${end(line.most)} ${line.unit}` });
+        return make("div", {}, bar, make("div", { className: "ends" }, make("span", { textContent: end(line.least) }), most));
       }
       const dot = make("i");
       dot.style.background = line.colour;

@@ -14,16 +14,31 @@ export function makeSvg(tag, attributes) {
   return element;
 }
 
-export function show(value) {
+export function show(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
-  return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(4)).toString();
+  return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(digits)).toString();
 }
 
-export function table(facts) {
-  const rows = Object.entries(facts).map(([name, value]) =>
-    make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: show(value) })),
-  );
+// a number that was rounded to 32 bits, with no more digits than it takes to tell it from others
+export function shortest(value) {
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return short;
+  }
+  return value;
+}
+
+// a value of the user's: with the digits that it has, and a year without a comma
+export function showOwn(value) {
+  return Number.isInteger(value) ? String(value) : show(value, 8);
+}
+
+// facts are rounded, what is the user's own is not
+export function table(facts, own = {}) {
+  const row = (name, text) => make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: text }));
+  const rows = Object.entries(own).map(([name, value]) => row(name, showOwn(value)));
+  rows.push(...Object.entries(facts).map(([name, value]) => row(name, show(value))));
   return make("table", {}, make("tbody", {}, ...rows));
 }
 

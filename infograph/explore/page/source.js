@@ -1,5 +1,7 @@
 // Where the page has its graphs from: the server that sent it, or the file itself.
 
+import { shortest } from "./dom.js";
+
 export class ServerSource {
   constructor(token) {
     this.headers = token ? { "X-Token": token } : {};
@@ -73,6 +75,8 @@ export class ServerSource {
   }
 }
 
+const FOUND = ["cluster", "outlier score", "nodes", "edges"]; // columns that are not the user's
+
 // The same from data that is part of the page: no drawing of unseen graphs, no upload.
 export class FileSource {
   constructor(data) {
@@ -94,7 +98,9 @@ export class FileSource {
 
   async graph(row) {
     const neighbours = (this.data.neighbours[row] || []).map(([other, score]) => this.hit(other, score));
-    return { ...this.record(row), neighbours };
+    const { columns, ...known } = this.record(row);
+    const part = (found) => Object.fromEntries(Object.entries(columns).filter(([name]) => FOUND.includes(name) === found));
+    return { ...known, columns: part(false), facts: part(true), neighbours };
   }
 
   async rows(rows) {
@@ -106,11 +112,12 @@ export class FileSource {
   }
 
   record(row) {
-    const columns = {};
+    const columns = Object.create(null); // a column may be called __proto__
     for (const [name, values] of Object.entries(this.data.texts)) columns[name] = values[row];
     this.data.atlas.columns.forEach((column, index) => {
+      if (Object.hasOwn(columns, column.name)) return; // with more digits than a colour has
       const value = (this.cache ||= [])[index] || (this.cache[index] = floats(this.data.columns[index]));
-      const known = column.kind === "category" ? column.categories[value[row]] : value[row];
+      const known = column.kind === "category" ? column.categories[value[row]] : shortest(value[row]);
       columns[column.name] = Number.isNaN(known) || known === undefined ? null : known;
     });
     return { row, id: this.data.ids[row], columns };
@@ -132,7 +139,7 @@ export class FileSource {
   }
 
   async export(rows) {
-    const names = [...Object.keys(this.data.texts), ...this.data.atlas.columns.map((column) => column.name)];
+    const names = [...new Set([...Object.keys(this.data.texts), ...this.data.atlas.columns.map((column) => column.name)])];
     const lines = [["id", ...names].map(quote).join(",")];
     for (const row of rows) {
       const record = this.record(row);
