@@ -44,8 +44,8 @@ def explore(
     from infograph.index import GraphIndex
 
     check_server()
-    open_socket(host, port).close()  # before the work
     index = GraphIndex.open(folder)
+    open_socket(host, port).close()  # before the work
     with Stages() as watch:
         atlas = make_atlas(index, folder, colour=colour, method=method, watch=watch)
     if token is None and not is_loopback(host):

@@ -18,7 +18,7 @@ from infograph.report.map2d import Method
 from infograph.report.watch import Watch
 from infograph.understand.describe import edge_counts
 
-ATLAS = "atlas"  # the folder inside that of the index
+ATLAS = "atlas"  # the folder inside that of the index, with one per method and seed
 IDS_UP_TO = 20_000  # graphs whose ids the page has from the start
 
 
@@ -82,8 +82,8 @@ def make_atlas(
 
     Args:
         index: the index.
-        folder: where the index is saved; what is found is kept in its folder `atlas`, and read from there
-            until vectors, columns, model or settings change. None keeps nothing.
+        folder: where the index is saved; what is found is kept in its folder `atlas`, by method and seed, and
+            read from there until vectors, columns or model change. None keeps nothing.
         title: of the page; the folder's name otherwise.
         colour: the column that colours the map first; the label `y` otherwise.
         method: "umap", "tsne" or "pca"; None takes the best that is installed and quick enough.
@@ -97,11 +97,12 @@ def make_atlas(
     chosen = choose_method(len(index), method)
     home = None if folder is None else Path(folder).resolve()
     key = fingerprint(index, home, {"method": chosen, "random_state": random_state})
-    found = None if home is None else read_findings(home / ATLAS, key)
+    kept = None if home is None else home / ATLAS / f"{chosen}-{random_state}"
+    found = None if kept is None else read_findings(kept, key)
     if found is None:
         found = find(index, chosen, random_state, watch)
-        if home is not None:
-            write_findings(home / ATLAS, key, found)
+        if kept is not None:
+            write_findings(kept, key, found)
     columns = map_columns(index, found)
     return Atlas(
         title=title or (home.name if home is not None else "Graphs"),

@@ -135,13 +135,15 @@ def test_another_method_or_seed_or_index_makes_it_anew(copy, counted, molecules)
     index.add(as_graphset(molecules[[1, 2]], ids=["n1", "n2"]))
     grown = make_atlas(index, copy, method="tsne", random_state=1)
     assert counted == ["pca", "tsne", "tsne", "tsne"] and len(grown) == 42
+    make_atlas(GraphIndex.open(copy), copy, method="pca")
+    assert len(counted) == 4  # the first one is kept beside the others
 
 
 @pytest.mark.parametrize("damage", ["truncate", "json", "shape", "missing"])
 def test_a_damaged_atlas_is_made_anew(copy, counted, damage):
     index = GraphIndex.open(copy)
     made = make_atlas(index, copy, method="pca")
-    where = copy / "atlas"
+    where = copy / "atlas" / "pca-0"
     if damage == "truncate":
         (where / "points.npy").write_bytes((where / "points.npy").read_bytes()[:-5])
     elif damage == "json":
