@@ -35,7 +35,7 @@ screenshots: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[all,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[all,scale,dev]'
 	touch $@
 
 .cache/wheel-env/ready: pyproject.toml constraints.txt .venv/ready

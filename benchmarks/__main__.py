@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks import explorer, kernels, memory, methods, molecules, readme, search, skipgram, training
+from benchmarks import (
+    explorer,
+    kernels,
+    memory,
+    methods,
+    molecules,
+    readme,
+    scale,
+    search,
+    skipgram,
+    training,
+)
 
 if __name__ == "__main__":
     training.main()
@@ -13,4 +24,5 @@ if __name__ == "__main__":
     methods.main()
     search.main()
     explorer.main()
+    scale.main()
     readme.main()

@@ -132,7 +132,7 @@ def explorer_table(result: dict[str, Any], search: dict[str, Any]) -> str:
         f"| opening the page, until all points are drawn | {opening['usable_seconds']:.1f} s |",
         f"| drawing a molecule under the pointer, median | {opening['hover_median_ms']:.0f} ms |",
         f"| its nearest neighbours and columns, median | {opening['neighbours_median_ms']:.0f} ms |",
-        f"| embedding an unseen SMILES and finding its neighbours, median | {opening['smiles_median_ms']:.0f} ms |",
+        f"| an unseen SMILES: its vector and its neighbours, median | {opening['smiles_median_ms']:.0f} ms |",
         f"| a frame while the map moves, median, no graphics card | {opening['frame_median_ms']:.0f} ms |",
         f"| memory of the server | {opening['server_peak_mb']:,.0f} MB |",
         "",

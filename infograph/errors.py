@@ -6,6 +6,9 @@ Each error is also the built-in exception that Python programmers would expect (
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class InfoGraphError(Exception):
     """Base of all errors of this package; the command line turns it into one sentence and exit code 2."""
@@ -47,10 +50,10 @@ class InvalidTarget(InvalidParameter):
 
 
 class NothingLeft(InvalidParameter):
-    """Not one of `n_graphs` inputs could be used."""
+    """Not one of `n_graphs` inputs could be used; `rejected` has a `Rejected` for each, if that is known."""
 
-    def __init__(self, problem: str, n_graphs: int = 0) -> None:
-        self.n_graphs = n_graphs
+    def __init__(self, problem: str, n_graphs: int = 0, rejected: Sequence[Any] = ()) -> None:
+        self.n_graphs, self.rejected = n_graphs, tuple(rejected)
         super().__init__(problem)
 
 
@@ -60,6 +63,10 @@ class NotFitted(InfoGraphError, ValueError, AttributeError):
 
 class TrainingDiverged(InfoGraphError, ArithmeticError):
     """A loss that stopped being finite."""
+
+
+class JobStopped(InfoGraphError, RuntimeError):
+    """A job of many parts that cannot go on; the parts that are finished stay, and a restart goes on."""
 
 
 class MissingExtra(InfoGraphError, ImportError):

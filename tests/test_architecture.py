@@ -26,6 +26,7 @@ ORDER = [
     "report",
     "understand",
     "explore",
+    "scale",
     "cli",
     "__main__",
 ]

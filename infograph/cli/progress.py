@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.progress import (
     BarColumn,
@@ -17,6 +17,9 @@ from rich.progress import (
 )
 
 from infograph.cli.output import err, say
+
+if TYPE_CHECKING:
+    from infograph.scale.report import Progress as Embedded
 
 EVERY = 10.0  # seconds between plain lines
 
@@ -62,6 +65,41 @@ class Stages:
         if self._plain and self._name:
             text = f", {self._text}" if self._text else ""
             say(f"{self._name}: {time.perf_counter() - self._began:.1f} s{text}")
+
+
+class Rows:
+    """How far `infograph.scale` is, by rows, with the rate since the start; use it in a `with` block."""
+
+    def __init__(self) -> None:
+        self._console = err()
+        columns = (BarColumn(20), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
+        self._live = Progress(*columns, console=self._console)
+        self._task: TaskID | None = None
+        self._began = self._last = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._live.stop()
+
+    def __call__(self, now: Embedded) -> None:
+        """So much is done."""
+        seconds = max(time.perf_counter() - self._began, 1e-3)
+        text = (
+            f"{now.rows:,} rows, {now.rows / seconds:,.0f} per second, {now.shards} of {now.n_shards} shards"
+        )
+        if self._console.is_terminal:
+            if self._task is None:
+                self._live.start()
+                self._task = self._live.add_task(text, total=1.0)
+            self._live.update(self._task, description=text, completed=now.share)
+        elif time.perf_counter() - self._last >= EVERY:
+            self._last = time.perf_counter()
+            say(text)
 
 
 class Reading:

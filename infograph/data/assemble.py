@@ -73,7 +73,7 @@ def assemble(
         elif isinstance(record, Record):
             good.append(record)
     if not good:
-        raise NothingLeft(nothing_left(rejected), len(rejected))
+        raise NothingLeft(nothing_left(rejected), len(rejected), rejected)
     return _join(good, rejected, columns or Schema())
 
 

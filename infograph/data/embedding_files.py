@@ -110,7 +110,7 @@ def _table(embeddings: Embeddings, *, wide: bool) -> Any:
 
     vectors, dim = embeddings.vectors, embeddings.dim
     columns = {"id": pa.array(embeddings.ids)}
-    columns |= {name: _arrow(values) for name, values in embeddings.columns.items()}
+    columns |= {name: arrow_column(values) for name, values in embeddings.columns.items()}
     if wide:
         columns |= {f"v{place}": pa.array(np.ascontiguousarray(vectors[:, place])) for place in range(dim)}
     else:
@@ -118,12 +118,13 @@ def _table(embeddings: Embeddings, *, wide: bool) -> Any:
     return pa.table(columns)
 
 
-def _arrow(values: NDArray[Any]) -> Any:
+def arrow_column(values: NDArray[Any]) -> Any:
+    """A graph column as an Arrow array; categories of several types become texts."""
     import pyarrow as pa
 
     try:
         return pa.array(values.tolist() if values.dtype.kind == "O" or values.ndim > 1 else values)
-    except pa.ArrowException:  # categories of several types
+    except pa.ArrowException:
         return pa.array([None if value is None else str(value) for value in values])
 
 

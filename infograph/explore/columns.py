@@ -83,7 +83,7 @@ def class_column(name: str, values: NDArray[Any]) -> MapColumn:
 
 def typed_column(name: str, values: NDArray[Any], unit: str = "") -> MapColumn | None:
     """A column for colours; None for texts that differ from graph to graph, and for rows of numbers."""
-    if values.ndim != 1 or not is_known(values).any():
+    if values.ndim != 1 or _many_texts(values) or not is_known(values).any():
         return None
     if is_continuous(values):
         return number_column(name, values, unit or split_header(name)[1])
@@ -91,6 +91,11 @@ def typed_column(name: str, values: NDArray[Any], unit: str = "") -> MapColumn |
     if n_classes > FEW and n_classes > min(MOST, n_known // 2):
         return None
     return class_column(name, values)
+
+
+def _many_texts(values: NDArray[Any]) -> bool:
+    """Whether a look at the first ones is enough to see that these are no classes."""
+    return values.dtype.kind in "UT" and len(set(values[: 4 * MOST].tolist())) > MOST + 1
 
 
 def own_names(columns: Mapping[str, Any]) -> dict[str, str]:

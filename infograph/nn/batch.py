@@ -106,18 +106,17 @@ class Batcher:
         kinds = self.colouring.graph_kinds[graphs]
         _, first, which, copies = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
         distinct, node_ptr = graphs[first], self.colouring.node_ptr
-        weights = torch.from_numpy(copies.astype(np.float32)).to(self.device)
         chosen, _, _ = self._choose(0, distinct)
         x = torch.from_numpy(self.colouring.node_table[chosen]).to(self.device)
         rounds: list[BatchRound] = []
         for k in range(1, len(self.colouring.rounds) + 1):
             n_before = len(rounds[-1].counts) if rounds else len(chosen)
-            rounds.append(self._round(k, distinct, n_before, weights))
+            rounds.append(self._round(k, distinct, n_before, copies))
         return ColourBatch(
             x=x,
             rounds=rounds,
             sizes=torch.from_numpy(node_ptr[distinct + 1] - node_ptr[distinct]).to(self.device),
-            copies=weights,
+            copies=torch.from_numpy(copies.astype(np.float32)).to(self.device),
             which=torch.from_numpy(which).to(self.device),
             node_colour=self._node_colour(graphs) if nodes else None,
             edge_table=self._edge_table,
@@ -137,7 +136,7 @@ class Batcher:
         place[chosen] = np.arange(len(chosen))
         return chosen, rows, ptr
 
-    def _round(self, k: int, graphs: IntArray, n_before: int, copies: Tensor) -> BatchRound:
+    def _round(self, k: int, graphs: IntArray, n_before: int, copies: IntArray) -> BatchRound:
         made, before = self.colouring.rounds[k - 1], self._place[k - 1]
         n_labels, to = len(self.colouring.edge_table), self.device
         chosen, member_rows, member_ptr = self._choose(k, graphs)
@@ -152,7 +151,8 @@ class Batcher:
         counts = self.colouring.graph_counts[k]
         place = self._place[k][counts.indices[member_rows]]
         members = SparseMatrix.from_csr(member_ptr, place, counts.data[member_rows], len(chosen)).to(to)
-        nodes = members.transposed_times(copies[:, None])[:, 0]
+        weights = counts.data[member_rows] * np.repeat(copies, np.diff(member_ptr))
+        nodes = torch.from_numpy(np.bincount(place, weights, len(chosen)).astype(np.float32)).to(to)
         rows, ptr = ranges(made.incoming.indptr, chosen)
         message, value = made.incoming.indices[rows].astype(np.int64), made.incoming.data[rows]
         if not self.colouring.edge_table.shape[1]:

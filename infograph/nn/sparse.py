@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,10 @@ class Rows:
     index: Tensor  # (entries,)
     value: Tensor  # (entries,)
 
+    def to(self, device: torch.device) -> Rows:
+        """The matrix on another device."""
+        return Rows(self.ptr.to(device), self.index.to(device), self.value.to(device))
+
     def times(self, dense: Tensor) -> Tensor:
         """(rows, columns) @ (columns, D), without a gradient."""
         # embedding_bag is torch's fastest row-wise product on a CPU, 2 to 9 times an MKL CSR product here.
@@ -36,10 +41,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A constant matrix and its transpose: the second is what the backward pass multiplies with."""
+    """A constant matrix; its transpose, for the backward pass, is made when it is first needed."""
 
     rows: Rows
-    columns: Rows
     shape: tuple[int, int]
 
     @classmethod
@@ -47,23 +51,24 @@ class SparseMatrix:
         cls, ptr: NDArray[Any], index: NDArray[Any], value: NDArray[Any], n_columns: int
     ) -> SparseMatrix:
         """From numpy arrays in compressed-row form."""
-        n_rows, n_entries = len(ptr) - 1, len(index)
+        return cls(_rows(ptr, index, value), (len(ptr) - 1, n_columns))
+
+    @cached_property
+    def columns(self) -> Rows:
+        """The transpose."""
+        ptr, index, value = (part.cpu().numpy() for part in (self.rows.ptr, self.rows.index, self.rows.value))
+        n_entries = len(index)
         # sorting unique keys is stable and, vectorised, quicker than scipy's bookkeeping around a transpose
         key = index * n_entries + np.arange(n_entries)
         key.sort()
         order = key % max(n_entries, 1)
-        row = np.repeat(np.arange(n_rows), np.diff(ptr))[order]
-        column_ptr = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n_columns))])
-        return cls(_rows(ptr, index, value), _rows(column_ptr, row, value[order]), (n_rows, n_columns))
+        row = np.repeat(np.arange(self.shape[0]), np.diff(ptr))[order]
+        column_ptr = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=self.shape[1]))])
+        return _rows(column_ptr, row, value[order]).to(self.rows.ptr.device)
 
     def to(self, device: torch.device) -> SparseMatrix:
         """The matrix on another device."""
-        if device.type == "cpu":
-            return self
-        sides = [
-            Rows(r.ptr.to(device), r.index.to(device), r.value.to(device)) for r in (self.rows, self.columns)
-        ]
-        return SparseMatrix(sides[0], sides[1], self.shape)
+        return self if device.type == "cpu" else SparseMatrix(self.rows.to(device), self.shape)
 
     def times(self, dense: Tensor) -> Tensor:
         """(rows, columns) @ (columns, D), without a gradient."""

@@ -18,6 +18,8 @@ def cut(order: IntArray, sizes: IntArray, batch_size: int, max_nodes: int, least
 
     A last batch of fewer than `least` graphs joins the one before: contrast needs two graphs.
     """
+    if 0 < len(order) <= batch_size and sizes[order].sum() <= max_nodes:
+        return [np.array(order)]
     batches: list[list[int]] = [[]]
     nodes = 0
     for graph in order.tolist():

@@ -52,7 +52,7 @@ def test_narrow_terminal_shows_every_line_whole(run_alone: Run, mutag_model: Pat
 
 
 def test_reader_that_leaves_is_no_error(mutag_model: Path) -> None:
-    command = f"{sys.executable} -m infograph.cli info MUTAG | true"
+    command = f"{sys.executable} -m infograph info MUTAG | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment())
     assert done.stderr == ""
 

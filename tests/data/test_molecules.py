@@ -16,6 +16,7 @@ from infograph.data.chem import bonds
 from infograph.data.chem.molecules import from_molecules
 from infograph.data.convert import as_graphset
 from infograph.data.export import to_networkx
+from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
 
@@ -236,3 +237,70 @@ def test_without_rdkit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", fake)
     with pytest.raises(MissingExtra, match=r"this needs rdkit.*pip install 'infograph\[chem\]'"):
         from_molecules(["CC"])
+
+
+ODD = [
+    "CN(=O)=O",
+    "C1=CC=CC=C1",
+    "[nH]1cccc1",
+    "n1cccc1",
+    "c1ccc2cccc-2cc1",
+    "c1cc2cccc3c2c1ccc3",
+    "[CH3]",
+    "C[CH]C",
+    "C[C@H]C",
+    "C~C",
+    "C[C@H](F)Cl",
+    "F/C=C/F",
+    "[H]C([H])([H])[H]",
+    "[2H]O[2H]",
+    "[H][H]",
+    "[H+]",
+    "[13CH4]",
+    "C->[Fe]",
+    "N->[Pt](<-N)(Cl)Cl",
+    "[C-]#[O+]",
+    "O=[Cl](=O)(=O)O",
+    "C[S](=O)C",
+    "[O-][n+]1ccccc1",
+    "C[Hg]C",
+    "[BH4-]",
+    "F[P-](F)(F)(F)(F)F",
+    "c1cc1",
+    "C(C)(C)(C)(C)C",
+    "xx",
+    "C((",
+    "[Xx]",
+    "C12=C3C4=C5C1=C1C2=C2C3=C3C4=C4C5=C1C1=C2C3=C41",
+    "C1=C[N]C=C1",
+    "*c1ccccc1",
+    "C:C",
+    "O=n1ccccc1",
+    "[Na]Cl",
+    "[238U]",
+]
+
+
+def test_the_quick_parser_sees_the_same_molecules() -> None:
+    """Without the canonical SMILES stereochemistry is not looked for, and nothing else may differ."""
+    pieces = [
+        "C",
+        "c1ccccc1",
+        "N(=O)=O",
+        "[C@H](F)",
+        "[NH3+]",
+        "[CH]",
+        "[nH]",
+        "S(=O)(=O)",
+        "/C=C/",
+        "[H]",
+        "=O",
+        "c",
+    ]
+    drawn = np.random.default_rng(0).integers(len(pieces), size=(2000, 4))
+    items = [*SMILES, *ODD, *("".join(pieces[piece] for piece in row) for row in drawn), None, 7]
+    quick, whole = (from_molecules(items, errors="skip", keep_smiles=keep) for keep in (False, True))
+    assert len(quick) > 200 and len(quick.rejected) > 500
+    assert fingerprint(quick) == fingerprint(whole)
+    assert quick.rejected == whole.rejected
+    assert np.array_equal(quick.ids, whole.ids)

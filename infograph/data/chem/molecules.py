@@ -30,7 +30,7 @@ from infograph.data.chem.atoms import (
 )
 from infograph.data.chem.bonds import Bonds
 from infograph.data.chem.salts import STRIPPED, Salts, SaltStripper, salts_option
-from infograph.data.chem.sanitise import sanitise
+from infograph.data.chem.sanitise import quick_parser, sanitise
 from infograph.data.columns import id_array
 from infograph.data.graphset import GraphSet, Rejected, pointer
 from infograph.data.schema import Category, Column, Schema
@@ -80,7 +80,8 @@ def from_molecules(
         descriptors: whether atoms get the further columns above; None as `schema` says, else no.
         salts: "keep" all pieces of a molecule, or "strip" counter-ions and solvents by the rule of
             `infograph.data.chem.salts.SaltStripper`; None as `schema` says, else "keep".
-        keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster.
+        keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster, and more
+            where no option asks for further columns (`infograph.data.chem.sanitise.quick_parser`).
 
     Raises:
         InvalidGraph: a molecule cannot be read; the message names it and says why.
@@ -111,7 +112,7 @@ def from_molecules(
                     raise InvalidGraph(str(error), index=index, graph_id=graph_id) from None
                 rejected.append(Rejected(index, graph_id, str(error)))
     if not good:
-        raise NothingLeft(nothing_left(rejected), len(rejected))
+        raise NothingLeft(nothing_left(rejected), len(rejected), rejected)
     return builder.build(id_array(good), tuple(rejected))
 
 
@@ -131,6 +132,8 @@ class _Builder:
         from rdkit.Chem import rdCIPLabeler
 
         self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
+        bare = not (hydrogens or stereo or descriptors or keep_smiles or salts == "strip")
+        self.parse = quick_parser() if bare else Chem.MolFromSmiles
         self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
         self.salts, self.strip = salts, SaltStripper().strip if salts == "strip" else None
         self.stripped: list[str] = []
@@ -158,7 +161,7 @@ class _Builder:
     def add(self, item: Any) -> None:
         """Add one molecule, or raise a ValueError that says why not and leave everything as it was."""
         chem = self.chem
-        mol = heavy = chem.MolFromSmiles(item) if isinstance(item, str) and item else None
+        mol = heavy = self.parse(item) if isinstance(item, str) and item else None
         if mol is None:
             mol = sanitise(item)
             heavy = chem.RemoveHs(mol)

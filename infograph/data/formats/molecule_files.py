@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from infograph.data.formats.molecule_tables import SMILES_NAMES, chosen_column, parse_ids, rows_to_graphs
 from infograph.data.formats.reading import ReadOptions, read_text
@@ -15,19 +15,39 @@ from infograph.errors import InvalidFile, MissingExtra
 
 def read_smi(path: Path, options: ReadOptions) -> GraphSet:
     """One molecule per line: a SMILES, then optionally white space and an id. A header line is tolerated."""
-    lines = read_text(path).rstrip().split("\n")
-    header = lines[0].strip() != "" and lines[0].split()[0].casefold() in SMILES_NAMES
-    rows = [(*line.split(maxsplit=1), "", "")[:2] for line in lines[header:]]
-    smiles = [row[0] for row in rows]
-    ids = [row[1].strip() for row in rows]
+    rows = list(smi_rows(read_text(path).split("\n")))
+    ids = [row.id for row in rows]
     return rows_to_graphs(
         path,
-        smiles,
+        [row.smiles for row in rows],
         ids=parse_ids(ids) if any(ids) else None,
         columns={},
-        place=lambda index: f"line {index + 1 + header}",
+        place=lambda index: f"line {rows[index].line}",
         options=options,
     )
+
+
+class SmiRow(NamedTuple):
+    """A line of a `.smi` file: its number, counted from 1, and what stands in it; texts may be empty."""
+
+    line: int
+    smiles: str
+    id: str
+
+
+def smi_rows(lines: Iterable[str]) -> Iterator[SmiRow]:
+    """The rows of a `.smi` file: a header and blank lines at the end are none."""
+    waiting: list[SmiRow] = []
+    for number, line in enumerate(lines, start=1):
+        parts = line.split(maxsplit=1)
+        if number == 1 and parts and parts[0].casefold() in SMILES_NAMES:
+            continue
+        if not parts:
+            waiting.append(SmiRow(number, "", ""))
+            continue
+        yield from waiting
+        yield SmiRow(number, parts[0], parts[1].strip() if len(parts) > 1 else "")
+        waiting = []
 
 
 def read_sdf(path: Path, options: ReadOptions) -> GraphSet:

@@ -28,9 +28,7 @@ def read_molecule_table(path: Path, options: ReadOptions) -> GraphSet:
     Numbers are floats (NaN where a cell is empty); texts that repeat are categories.
     """
     cells = read_parquet(path) if kind(path) == ".parquet" else read_cells(path, options.errors)
-    column = smiles_column(cells.names, options.smiles)
-    if column is None:
-        raise InvalidFile(f"{path} has no SMILES column among {cells.names}: name it with smiles=")
+    column = required_smiles(cells.names, options, path)
     label = chosen_column(cells.names, options.label, "label", path)
     id_column = chosen_column(cells.names, options.id, "id", path) or _own_ids(cells, path)
     others = {name: cells.columns[name] for name in cells.names if name not in (column, id_column)}
@@ -61,6 +59,23 @@ def smiles_column(names: Sequence[str], chosen: str | None = None) -> str | None
     return next((lower[name] for name in SMILES_NAMES if name in lower), None)
 
 
+def required_smiles(names: Sequence[str], options: ReadOptions, path: Path) -> str:
+    """The same column, of a file that must have one.
+
+    Raises:
+        InvalidFile: it has none.
+    """
+    column = smiles_column(names, options.smiles)
+    if column is None:
+        raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
+    return column
+
+
+def id_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called like ids."""
+    return [name for name in names if name.strip().casefold() in ID_NAMES]
+
+
 def chosen_column(names: Sequence[str], chosen: str | None, option: str, path: Path) -> str | None:
     """The column that `chosen` names, with or without the unit in its header."""
     found = None if chosen is None else match_name(names, chosen)
@@ -75,9 +90,7 @@ def _own_ids(cells: Cells, path: Path) -> str | None:
     Where there are only columns that are called so, a warning says why they are not used.
     """
     unfit: list[tuple[str, str]] = []
-    for name in cells.names:
-        if name.strip().casefold() not in ID_NAMES:
-            continue
+    for name in id_columns(cells.names):
         values = [value for row, value in enumerate(cells.columns[name]) if row not in cells.broken]
         if all(values) and len(set(values)) == len(values):
             return name

@@ -6,7 +6,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -62,6 +62,33 @@ def read_text(path: Path) -> str:
     if not text.strip():
         raise InvalidFile(f"{path} is empty")
     return io.StringIO(text, newline=None).read()
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a file as `read_text` has them, each with its "\\n", read as they are asked for.
+
+    Raises:
+        InvalidFile: it is empty, truncated, or not text; some lines may have come before.
+    """
+    number, empty = 0, True
+    try:
+        with (
+            gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw,
+            io.TextIOWrapper(raw, encoding="utf-8-sig") as lines,
+        ):
+            for number, line in enumerate(lines, start=1):
+                if "\0" in line:
+                    raise InvalidFile(f"{path} is not a text file: line {number} holds zero bytes")
+                empty = empty and not line.strip()
+                yield line if line.endswith("\n") else line + "\n"
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(f"{path} is truncated or no gzip file: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidFile(
+            f"{path} is not a text file in UTF-8 (after line {number}): save it as UTF-8"
+        ) from error
+    if empty:
+        raise InvalidFile(f"{path} is empty")
 
 
 def typed(values: Sequence[str]) -> tuple[list[float | None] | list[str | None], bool]:

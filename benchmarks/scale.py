@@ -1,0 +1,204 @@
+"""SMILES to vectors at scale: beside RDKit's parser alone, in processes, and on Ray.
+
+    python -m benchmarks.scale [--molecules 1000000] [--dim 128] [--out benchmarks/results]
+
+Nothing that reads SMILES with RDKit can be faster than `MolFromSmiles` alone, so rates stand beside it: of
+QM9's molecules and of drug-like ones, four times as large, that are put together here from pieces. The three
+take turns on the same few molecules, and the quickest of several rounds counts: other work on the machine
+disturbs all alike. Jobs are whole ones, in processes of their own, from Parquet shards to Parquet shards,
+with the start of workers and of Ray; memory is that of the whole tree of processes, pages that they share
+counted once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import torch
+
+from infograph import InfoGraph, load_dataset
+from infograph.data.chem.molecules import from_molecules
+
+ROUNDS, CHUNK, SAMPLE = 7, 500, 10_000
+SHARD, SHARDS = 50_000, 20  # the most rows of a shard, and the fewest shards
+HEADS = ("CC(C)Cc1ccc(cc1)C(C)", "c1ccc2[nH]ccc2c1", "COc1ccc2cc(ccc2c1)C(C)", "Cc1ccc(cc1)S(=O)(=O)N")
+HEADS += ("FC(F)(F)c1ccc(Cl)cc1", "C1CCN(CC1)c1ncccn1", "Cn1cnc2c1c(=O)n(C)c(=O)n2C", "O=c1[nH]cnc2ccccc12")
+LINKS = ("C(=O)N", "OCC", "NC(=O)CC", "S(=O)(=O)N", "CC(O)CN", "C(=O)NCC", "C#CC", "C=CC(=O)N")
+RINGS = ("c1ccc(cc1)", "c1cnc(nc1)", "C1CCC(CC1)", "c1cc(F)c(cc1)", "C1CN(CCN1)")
+TAILS = ("C1CCN(C)CC1", "c1ccc(F)cc1", "[C@@H](C)c1ccccc1", "CCN(CC)CC", "c1ccncc1", "C1CC1", "c1nnc(C)o1")
+
+
+def druglike(count: int) -> list[str]:
+    """Molecules of some 30 heavy atoms, the same ones every time; pieces that do not go together are not."""
+    from rdkit import Chem, rdBase
+
+    rng = np.random.default_rng(0)
+    parts = (HEADS, LINKS, RINGS, LINKS, TAILS)
+    found: list[str] = []
+    with rdBase.BlockLogs():
+        while len(found) < count:
+            text = "".join(part[rng.integers(len(part))] for part in parts)
+            if Chem.MolFromSmiles(text) is not None:
+                found.append(text)
+    return found
+
+
+def quickest(work: dict[str, Callable[[Sequence[str]], Any]], smiles: Sequence[str]) -> dict[str, float]:
+    """Microseconds per molecule of each kind of work, by chunks, the quickest of all rounds."""
+    chunks = [smiles[start : start + CHUNK] for start in range(0, len(smiles), CHUNK)]
+    best = {name: np.full(len(chunks), np.inf) for name in work}
+    for _ in range(ROUNDS):
+        for place, chunk in enumerate(chunks):
+            for name, call in work.items():
+                began = time.perf_counter()
+                call(chunk)
+                best[name][place] = min(best[name][place], time.perf_counter() - began)
+    return {name: 1e6 * float(times.sum()) / len(smiles) for name, times in best.items()}
+
+
+def one_core(name: str, smiles: Sequence[str], dim: int) -> dict[str, Any]:
+    """Molecules per second of the parser alone, of reading, and of reading and embedding; one thread."""
+    from rdkit import Chem, rdBase
+
+    torch.set_num_threads(1)
+    model = InfoGraph(dim=dim, epochs=0).fit(smiles[:500])
+
+    def parse(chunk: Sequence[str]) -> None:
+        for text in chunk:
+            Chem.MolFromSmiles(text)
+
+    with rdBase.BlockLogs():
+        work = {"parse": parse, "read": lambda chunk: from_molecules(chunk, keep_smiles=False)}
+        micro = quickest(work, smiles[:: max(1, len(smiles) // 2_000)][:2_000])
+    graphs = from_molecules(smiles, keep_smiles=False)
+    times = []
+    for _ in range(ROUNDS):  # a block as a job has it
+        began = time.perf_counter()
+        model.transform(graphs)
+        times.append(time.perf_counter() - began)
+    embed = 1e6 * min(times) / len(smiles)
+    whole = micro["read"] + embed
+    found = {
+        "case": f"one core, {name}",
+        "atoms": round(graphs.n_nodes / len(graphs), 1),
+        "dim": dim,
+        "rdkit_per_second": round(1e6 / micro["parse"]),
+        "read_per_second": round(1e6 / micro["read"]),
+        "transform_per_second": round(1e6 / embed),
+        "vectors_per_second": round(1e6 / whole),
+        "share_of_rdkit": round(micro["parse"] / whole, 3),
+    }
+    print(
+        f"{found['case']}: RDKit {found['rdkit_per_second']:,}/s, vectors {found['vectors_per_second']:,}/s, "
+        f"{100 * found['share_of_rdkit']:.0f} %",
+        flush=True,
+    )
+    return found
+
+
+def write_shards(folder: Path, smiles: Sequence[str], count: int) -> None:
+    """`count` molecules as Parquet, those given again and again, every time in another order."""
+    folder.mkdir()
+    rng, waiting = np.random.default_rng(0), np.zeros(0, np.int64)
+    table = np.array(smiles, dtype=object)
+    size = min(SHARD, -(-count // SHARDS))
+    for number, start in enumerate(range(0, count, size)):
+        rows = min(size, count - start)
+        while len(waiting) < rows:
+            waiting = np.concatenate([waiting, rng.permutation(len(table))])
+        chosen, waiting = waiting[:rows], waiting[rows:]
+        ids = [f"m{start + row}" for row in range(rows)]
+        content = pa.table({"id": ids, "smiles": table[chosen].tolist()})
+        parquet.write_table(content, folder / f"part{number:04d}.parquet")
+
+
+def tree_mb(root: int) -> float:
+    """Memory of a process and of all below it; what several share counts once."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    family, before = {root}, 0
+    while len(family) > before:
+        before = len(family)
+        family |= {pid for pid, parent in parents.items() if parent in family}
+    return sum(map(_own_mb, family))
+
+
+def _own_mb(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)
+
+
+def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str, Any]:
+    """A whole job by the command line, and the memory of its tree of processes."""
+    command = [sys.executable, "-m", "infograph", "embed", str(model), str(shards), "--out", f"{out}/"]
+    command += ["--workers", str(workers), "--on", on, "--json"]
+    began, peak = time.perf_counter(), 0.0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        while process.poll() is None:
+            peak = max(peak, tree_mb(process.pid))
+            time.sleep(0.5)
+        report = json.loads(process.stdout.read())  # type: ignore[union-attr]
+    seconds = time.perf_counter() - began
+    found = {
+        "case": f"job, {workers} {'workers' if workers > 1 else 'worker'}, {on}",
+        "rows": report["rows"],
+        "seconds": round(seconds, 1),
+        "rows_per_second": round(report["rows"] / seconds),
+        "peak_mb": round(peak),
+    }
+    print(
+        f"{found['case']}: {found['rows']:,} rows in {seconds:.1f} s, {found['rows_per_second']:,}/s, "
+        f"{peak:,.0f} MB",
+        flush=True,
+    )
+    return found
+
+
+def measure(molecules: int, dim: int, ray: bool) -> list[dict[str, Any]]:
+    """All cases, one after the other."""
+    qm9 = load_dataset("QM9").graph["smiles"].tolist()
+    every = max(1, len(qm9) // SAMPLE)
+    found = [one_core("QM9", qm9[::every][:SAMPLE], dim), one_core("drug-like", druglike(SAMPLE // 2), dim)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = InfoGraph(dim=dim, epochs=0).fit(qm9[::1000]).save(folder / "model")
+        write_shards(folder / "shards", qm9, molecules)
+        cases = [(1, "local"), (2, "local"), *([(1, "ray"), (2, "ray")] if ray else [])]
+        for workers, on in cases:
+            found.append(job(model, folder / "shards", folder / f"{on}{workers}", workers, on))
+    return found
+
+
+def main() -> None:
+    """Measure, print, and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--molecules", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--no-ray", action="store_true")
+    given = parser.parse_args()
+    found = measure(given.molecules, given.dim, not given.no_ray)
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "scale.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Workers that are Ray actors, on a cluster or on one that is started here for the job.
+
+Plain actors and not Ray Data: a shard is the unit that appears whole or not at all, that a record stands for,
+and that is done again after a fault. An actor holds the model and embeds one whole shard per call, by the
+function that the local run uses, so output, accounting and restart are the same code. Ray Data would cut and
+join shards into blocks of its own, and write files of other rows than were read; what it would add, streaming
+and a bounded memory, is what reading by blocks does. The driver gives out shards itself, and an actor that is
+lost (its process, its node) is replaced by a new one that Ray places wherever there is room.
+
+On a cluster, the model, the shards and the folder of the vectors must be under the same path on every node.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+import time
+import warnings
+from contextlib import suppress
+from typing import Any
+
+from infograph.errors import InfoGraphError, InvalidParameter, JobStopped, MissingExtra
+from infograph.scale.dispatch import Event
+from infograph.scale.embedder import Embedder
+from infograph.scale.job import Job
+from infograph.scale.outcome import Outcome, attempt, failed
+from infograph.scale.shards import Shard
+
+STORE = 80_000_000  # bytes of Ray's object store, near the least there is: only paths and records go through
+PATIENCE = 5.0  # seconds for a cluster to answer
+LOOK = 1.0  # seconds between questions for rows
+SETTINGS = b"\x04"  # the kind of the first frame that both sides of HTTP/2, which gRPC speaks, send
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
+
+
+class Embedding:
+    """What an actor is: an embedder, and how far it is; the two calls run side by side."""
+
+    def __init__(self, job: str) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        self._job, self._rows = Job.from_json(job), 0
+
+    def ready(self) -> tuple[int, dict[str, Any] | None]:
+        """The process it is in, once the model is there; the outcome of the job if it cannot be read."""
+        try:
+            self._embedder = Embedder(self._job)
+        except InfoGraphError as error:
+            return os.getpid(), dataclasses.asdict(failed("", error, strict=True, out=self._job.out))
+        return os.getpid(), None
+
+    def embed(self, shard: dict[str, Any]) -> dict[str, Any]:
+        """Embed a shard."""
+        self._rows = 0
+        return dataclasses.asdict(attempt(self._embedder, Shard(**shard), self._count))
+
+    def rows(self) -> int:
+        """Rows of the shard it is at."""
+        return self._rows
+
+    def _count(self, rows: int) -> None:
+        self._rows = rows
+
+
+class RayPool:
+    """Actors that embed shards of one job (`infograph.scale.dispatch.Pool`).
+
+    Args:
+        job: the job.
+        on: "ray" starts a cluster on this machine, which ends with the job; "ray://host:port" is that of a
+            cluster's client server, "ray://auto" the cluster that this machine belongs to.
+        workers: cores of the cluster that is started here.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        JobStopped: the cluster cannot be reached.
+    """
+
+    def __init__(self, job: Job, on: str, workers: int) -> None:
+        self._job, self._ray = job, _connect(on, workers)
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
+        self._class = self._ray.remote(Embedding).options(**options)
+        self._actors: dict[int, Any] = {}
+        self._calls: dict[Any, tuple[int, str]] = {}  # reference -> (worker, what it answers)
+        self._busy: set[int] = set()
+        self._number, self._looked = 0, 0.0
+        self.pids: dict[int, int] = {}
+
+    def start(self) -> int:
+        """Ask for an actor."""
+        self._number += 1
+        actor = self._actors[self._number] = self._class.remote(self._job.to_json())
+        self._calls[actor.ready.remote()] = (self._number, "ready")
+        return self._number
+
+    def give(self, worker: int, shard: Shard) -> None:
+        """Hand it a shard."""
+        self._busy.add(worker)
+        self._calls[self._actors[worker].embed.remote(dataclasses.asdict(shard))] = (worker, "outcome")
+
+    def stop(self, worker: int) -> None:
+        """Free the core of an actor that has nothing to do."""
+        self._ray.kill(self._actors.pop(worker))
+
+    def events(self, seconds: float) -> list[Event]:
+        """What the actors answered."""
+        self._ask_for_rows()
+        try:
+            done, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=seconds)
+            return [event for reference in done if (event := self._answer(reference)) is not None]
+        except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
+            raise JobStopped(
+                f"the Ray cluster was lost ({_line(error)}): run the same command again, finished shards stay"
+            ) from error
+
+    def close(self) -> None:
+        """Leave the cluster, and end the one that was started here."""
+        for actor in self._actors.values():
+            with suppress(Exception):
+                self._ray.kill(actor)
+        self._ray.shutdown()
+
+    def _answer(self, reference: Any) -> Event | None:
+        worker, kind = self._calls.pop(reference)
+        try:
+            answer = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            if isinstance(error, self._ray.exceptions.RaySystemError):
+                raise
+            if worker not in self._actors or kind == "rows":  # its other call says so as well
+                return None
+            self._busy.discard(worker)
+            with suppress(Exception):
+                self._ray.kill(self._actors.pop(worker))
+            return Event(worker, "lost", problem=_line(error))
+        if kind == "rows":
+            return Event(worker, "rows", rows=answer) if worker in self._busy else None
+        if kind == "ready":
+            self.pids[worker], problem = answer
+            return Event(worker, "ready", outcome=None if problem is None else Outcome(**problem))
+        self._busy.discard(worker)
+        return Event(worker, "outcome", outcome=Outcome(**answer))
+
+    def _ask_for_rows(self) -> None:
+        if time.monotonic() - self._looked < LOOK:
+            return
+        self._looked = time.monotonic()
+        asked = {worker for worker, kind in self._calls.values() if kind == "rows"}
+        for worker in self._busy - asked:
+            self._calls[self._actors[worker].rows.remote()] = (worker, "rows")
+
+
+def _connect(on: str, workers: int) -> Any:
+    """The package ray, connected."""
+    scheme, _, address = on.partition("://")
+    if scheme != "ray" or (("://" in on) and not address):
+        raise InvalidParameter(f"on={on!r}: expected 'local', 'ray', or a cluster such as 'ray://host:10001'")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no figures leave the machine
+    os.environ.setdefault("RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S", str(round(PATIENCE)))  # of three attempts
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Ray's own imports
+            import ray
+    except ImportError as error:
+        raise MissingExtra("ray", "scale") from error
+    given: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    if not address:
+        given |= {"address": "local", "num_cpus": workers, "num_gpus": 0, "include_dashboard": False}
+        given["object_store_memory"] = STORE
+    else:
+        if address != "auto":
+            _check_reachable(on, address)
+        given["address"] = "auto" if address == "auto" else on
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Ray announces what later versions will do
+            ray.init(**given)
+    except Exception as error:
+        hint = "; if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN" if address else ""
+        raise JobStopped(f"no Ray cluster at {on!r} ({_line(error)}){hint}") from error
+    return ray
+
+
+def _check_reachable(on: str, address: str) -> None:
+    """Refuse at once what Ray would wait for, for half a minute."""
+    host, colon, port = address.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise InvalidParameter(f"on={on!r}: expected a host and a port, such as 'ray://host:10001'")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as connection:
+            connection.settimeout(PATIENCE)
+            connection.sendall(HELLO)
+            answer = connection.recv(9)
+        problem = (
+            "" if answer[3:4] == SETTINGS or os.environ.get("RAY_USE_TLS") else "something else is there"
+        )
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        raise JobStopped(
+            f"no Ray cluster answers at {on!r} ({problem}): is it up, and is this the port of its "
+            f"client server?"
+        )
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in one short line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[0][:200]

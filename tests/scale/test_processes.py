@@ -1,0 +1,114 @@
+"""Real processes: the same bits as in one, and the loss of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from infograph.errors import InvalidGraph, JobStopped
+from infograph.scale import Progress, embed_shards
+from infograph.scale.processes import ProcessPool
+from tests.scale.conftest import Write, everything, molecules
+
+PARENT = """
+import sys
+from infograph.scale import embed_shards
+from infograph.scale.processes import ProcessPool
+start = ProcessPool.start
+def told(self):
+    worker = start(self)
+    print(self.pids[-1], flush=True)
+    return worker
+ProcessPool.start = told
+embed_shards(sys.argv[1], sys.argv[2], sys.argv[3], workers=2, block=5)
+"""
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[ProcessPool]:
+    """The pools that a test makes."""
+    made: list[ProcessPool] = []
+    make = ProcessPool.__init__
+
+    def remember(self: ProcessPool, *given: object) -> None:
+        make(self, *given)  # type: ignore[arg-type]
+        made.append(self)
+
+    monkeypatch.setattr(ProcessPool, "__init__", remember)
+    return made
+
+
+@pytest.fixture
+def one_thread() -> object:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_a_killed_worker_costs_nothing(
+    model: Path, write: Write, tmp_path: Path, pools: list[ProcessPool]
+) -> None:
+    """Two processes, one of them killed in the middle of a shard, give the bits of an undisturbed one."""
+    for n in range(6):
+        write(f"p{n}.parquet", [*molecules(600, seed=n), "(("])
+    (tmp_path / "in" / "bad.parquet").write_bytes(b"no shard")
+    killed: list[int] = []
+
+    def kill(now: Progress) -> None:
+        if now.rows > 0 and not killed:
+            killed.append(pools[0].pids[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    report = embed_shards(model, tmp_path / "in", tmp_path / "two", workers=2, block=20, progress=kill)
+    assert (report.rows, report.embedded, report.rejected) == (3606, 3600, 6)
+    assert [failure.shard for failure in report.failed] == ["bad"]
+    assert killed and len(pools[0].pids) == 3
+    assert not any(alive(pid) for pid in pools[0].pids)
+    embed_shards(model, tmp_path / "in", tmp_path / "one", block=20)
+    assert everything(tmp_path / "two") == everything(tmp_path / "one")
+
+
+@pytest.mark.slow
+def test_workers_end_with_the_process_that_started_them(model: Path, write: Write, tmp_path: Path) -> None:
+    for n in range(4):
+        write(f"p{n}.parquet", molecules(3000, seed=n))
+    command = [sys.executable, "-c", PARENT, str(model), str(tmp_path / "in"), str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        pids = [int(parent.stdout.readline()) for _ in range(2)]  # type: ignore[union-attr]
+        parent.kill()
+    end = time.monotonic() + 60
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(alive, pids))
+    assert embed_shards(model, tmp_path / "in", tmp_path / "out", block=5000).rows == 12_000
+
+
+@pytest.mark.slow
+def test_mistakes_of_workers_are_sentences(model: Path, write: Write, tmp_path: Path) -> None:
+    write("a.parquet", ["(("])
+    with pytest.raises(InvalidGraph, match=r"graph 0 \(id 'a:0'\): .*a\.parquet, row 1: the SMILES"):
+        embed_shards(model, tmp_path / "in", tmp_path / "out", workers=2, errors="raise")
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for path in model.iterdir():
+        (damaged / path.name).write_bytes(path.read_bytes())
+    (damaged / "model.safetensors").write_bytes(b"")
+    with pytest.raises(JobStopped, match=r"model.safetensors is damaged: its checksum"):
+        embed_shards(damaged, tmp_path / "in", tmp_path / "other", workers=2)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infograph.data.graphset import GraphSet
+from infograph.data.storage import save_graphs
+from infograph.errors import FileMissing, InvalidParameter
+from infograph.scale.shards import find_shards, is_pattern
+
+
+def touch(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("C\n")
+
+
+def test_pattern_folder_and_list(tmp_path: Path, corner_cases: GraphSet) -> None:
+    touch(tmp_path, "b.csv", "a.smi", "c.smi.gz", "notes.txt", ".hidden.csv", "_old.csv", "deep/d.smi")
+    save_graphs(corner_cases, tmp_path / "saved")
+    assert [shard.name for shard in find_shards(str(tmp_path / "*.smi*"))] == ["a", "c"]
+    assert [shard.name for shard in find_shards(str(tmp_path / "**" / "*.smi"))] == ["a", "d"]
+    assert [shard.name for shard in find_shards(tmp_path)] == ["a", "b", "c", "saved"]
+    given = find_shards([tmp_path / "c.smi.gz", tmp_path / "a.smi"])
+    assert [(shard.name, shard.size) for shard in given] == [("c", 2), ("a", 2)]
+    assert find_shards(tmp_path / "saved")[0].size > 1000
+
+
+def test_equal_stems_get_longer_names(tmp_path: Path) -> None:
+    touch(tmp_path, "x/a.csv", "y/a.csv", "y/b.csv", "y/b.smi", "y/c.smi")
+    names = [shard.name for shard in find_shards(sorted(tmp_path.rglob("*.*")))]
+    assert names[2:] == ["b-csv", "b-smi", "c"]
+    assert [name.rpartition("-")[0][-3:] for name in names[:2]] == ["x-a", "y-a"]
+    assert len(set(names)) == 5
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    touch(tmp_path, "a.smi")
+    with pytest.raises(FileMissing, match="no file matches"):
+        find_shards(str(tmp_path / "*.parquet"))
+    with pytest.raises(FileMissing, match="does not exist"):
+        find_shards(tmp_path / "b.smi")
+    with pytest.raises(FileMissing, match="the list of files is empty"):
+        find_shards([])
+    with pytest.raises(InvalidParameter, match="named twice"):
+        find_shards([tmp_path / "a.smi", tmp_path / "a.smi"])
+
+
+def test_a_file_may_be_called_like_a_pattern(tmp_path: Path) -> None:
+    touch(tmp_path, "a[1].smi")
+    assert not is_pattern(tmp_path / "a[1].smi")
+    assert [shard.name for shard in find_shards(tmp_path / "a[1].smi")] == ["a[1]"]
