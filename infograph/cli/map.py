@@ -42,7 +42,7 @@ def draw(
     """Draw a map on which near points are similar graphs.
 
     A page needs no server and no network, and can be mailed: it has drawings of the graphs, neighbours,
-    clusters and all columns. The table has x, y and neighbours of every graph.
+    clusters and columns, of very many graphs fewer. The table has x, y and neighbours of every graph.
 
     Examples:
 

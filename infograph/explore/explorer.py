@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
-from infograph.errors import InvalidParameter
+from infograph.errors import InfoGraphError, InvalidParameter
 from infograph.explore.atlas import Atlas
 from infograph.explore.limits import Limits
 from infograph.explore.refusals import Refusal
@@ -57,12 +58,14 @@ class Explorer:
 
     @property
     def scores_nodes(self) -> bool:
-        """Whether nodes can be coloured by what they contribute; asks the model."""
-        return self.graphs is not None and hasattr(self.model, "score_nodes")
+        """Whether nodes can be coloured by what they contribute; not where the model cannot be read."""
+        with suppress(InfoGraphError):
+            return self.graphs is not None and hasattr(self.model, "score_nodes")
+        return False
 
     def start(self) -> None:
         """Read the model while the page is opened."""
-        threading.Thread(target=lambda: self.model, name="infograph-model", daemon=True).start()
+        threading.Thread(target=lambda: self.scores_nodes, name="infograph-model", daemon=True).start()
 
     def check_row(self, row: int) -> int:
         """A row of the index.

@@ -36,8 +36,8 @@ def project(
 
     Args:
         vectors: one row per graph, finite.
-        method: "umap" and "tsne" keep neighbourhoods, "pca" distances. UMAP takes minutes where t-SNE takes
-            hours, and fewer than 6 vectors are laid out by PCA.
+        method: "umap" and "tsne" keep neighbourhoods, "pca" distances. Fewer than 6 vectors are laid out by
+            PCA.
         random_state: seed.
         progress: called with steps of UMAP done and steps in all.
 

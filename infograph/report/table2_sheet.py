@@ -66,9 +66,9 @@ def table2_caption(table: Table2) -> list[str]:
         "paper's; lower is better. For the supervised model the paper's figure is its error, whose unit the "
         "paper does not state.",
         f"{INSIDE} the paper's ratio lies inside our interval. Bold: the least error of a target.",
-        "The interval is over test molecules, for one split and one pair of trained networks: another seed "
-        "moves a ratio by more than that. Runs this short compare how fast the objectives learn; no network "
-        "has converged, and Mean Teacher's averaged weights lag behind most.",
+        "The interval is over test molecules, for one split and one training run each: what another seed "
+        "would change is not in it. Runs this short compare how fast the objectives learn, not where they "
+        "end.",
         _training(table),
         *_open(table),
     ]

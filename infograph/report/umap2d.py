@@ -1,4 +1,4 @@
-"""UMAP (McInnes et al. 2018), by umap-learn: thousands of vectors a second, neighbourhoods kept."""
+"""UMAP (McInnes et al. 2018), by umap-learn: neighbourhoods are kept, distances between groups are not."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from infograph.data.formats.reading import ReadOptions
 from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.errors import InvalidFile, NothingLeft
 from infograph.scale.block import Block, numbered
+from infograph.scale.job import READ
 from infograph.scale.shards import Shard
 from infograph.scale.streams import parquet_blocks, smi_blocks, table_blocks
 
@@ -94,15 +95,7 @@ def _read_whole(shard: Shard, options: ReadOptions) -> tuple[GraphSet | None, Se
             Path(shard.path),
             errors="skip",
             schema=options.schema,
-            smiles=options.smiles,
-            id=options.id,
-            node=options.node,
-            edge=options.edge,
-            weight=options.weight,
-            directed=options.directed,
-            hydrogens=options.hydrogens,
-            stereo=options.stereo,
-            salts=options.salts,
+            **{name: getattr(options, name) for name in READ},
         )
     except InvalidFile as error:
         if isinstance(error.__cause__, NothingLeft) and error.__cause__.rejected:
