@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +48,8 @@ class Colouring:
         rounds: K descriptions of how a round's colours arise.
         node_table: (C_0, F) the encoder's input of every round-0 colour.
         edge_table: (L, F_e) the encoder's input of every edge code; (1, 0) without edge features.
+        graph_counts: K+1 sparse (G, C_k) matrices: how many nodes of each colour a graph has.
+        graph_kinds: (G,) a number for every graph, equal for graphs that no encoder tells apart.
     """
 
     node_ptr: IntArray
@@ -56,21 +57,11 @@ class Colouring:
     rounds: tuple[Round, ...]
     node_table: NDArray[np.float32]
     edge_table: NDArray[np.float32]
+    graph_counts: tuple[csr_matrix, ...]
+    graph_kinds: IntArray
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
-
-    @cached_property
-    def graph_counts(self) -> tuple[csr_matrix, ...]:
-        """Per round a sparse (G, C_k) matrix: how many nodes of each colour a graph has."""
-        return tuple(_histogram(self.node_ptr, colours) for colours in self.node_colours)
-
-    @cached_property
-    def graph_kinds(self) -> IntArray:
-        """A number for every graph, equal for graphs that no encoder tells apart. (G,)."""
-        last = self.node_colours[-1].astype(np.uint64)
-        keys = [_mix(_segment_sum(_mix(last * FIRST + salt), self.node_ptr)) for salt in (FIRST, SECOND)]
-        return _group(keys[0], keys[1])[0]
 
     def n_colours(self, k: int) -> int:
         """Distinct colours after round k."""
@@ -108,7 +99,15 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
         else:
             made.append(made[-1])
         colours.append(colour)
-    return Colouring(graphs.node_ptr, tuple(colours), tuple(made), node_table, edge_table)
+    return Colouring(
+        graphs.node_ptr,
+        tuple(colours),
+        tuple(made),
+        node_table,
+        edge_table,
+        _histograms(graphs.node_ptr, colours),
+        _kinds(graphs.node_ptr, colours[-1]),
+    )
 
 
 def node_inputs(graphs: GraphSet, node_features: str = "auto") -> tuple[IntArray, NDArray[np.float32]]:
@@ -186,6 +185,21 @@ def _describe(before: IntArray, first: IntArray, arcs: _Arcs) -> Round:
     incoming = csr_matrix((values, columns, ptr), shape=(len(first), n_before * arcs.n_labels))
     incoming.sum_duplicates()
     return Round(before[first], incoming)
+
+
+def _histograms(ptr: IntArray, rounds: Sequence[IntArray]) -> tuple[csr_matrix, ...]:
+    """Colours per graph after each round; a round that changed nothing shares that of the round before."""
+    made: list[csr_matrix] = []
+    for k, colours in enumerate(rounds):
+        made.append(made[-1] if k and colours is rounds[k - 1] else _histogram(ptr, colours))
+    return tuple(made)
+
+
+def _kinds(ptr: IntArray, colours: IntArray) -> IntArray:
+    """Graphs with the same multiset of colours get the same number. (G,)."""
+    last = colours.astype(np.uint64)
+    keys = [_mix(_segment_sum(_mix(last * FIRST + salt), ptr)) for salt in (FIRST, SECOND)]
+    return _group(keys[0], keys[1])[0]
 
 
 def _histogram(ptr: IntArray, colours: IntArray) -> csr_matrix:

@@ -69,7 +69,7 @@ def open_graphs(folder: str | Path) -> GraphSet:
     try:
         schema = Schema.from_dict(content["schema"])
         arrays = {
-            name: _open_array(folder / f"{name}.npy", shape) for name, shape in content["arrays"].items()
+            name: open_array(folder / f"{name}.npy", shape) for name, shape in content["arrays"].items()
         }
         columns: dict[str, Any] = {
             level: {
@@ -201,16 +201,15 @@ def check_folder(folder: str | Path) -> None:
         pass
 
 
-def _open_array(path: Path, shape: list[int]) -> NDArray[Any]:
+def open_array(path: Path, shape: list[int], again: str = "save the GraphSet again") -> NDArray[Any]:
+    """An array of a saved folder as a memory map, checked; `again` says what to do about a bad one."""
     if not path.is_file():
-        raise FileMissing(f"{path} is missing: save the GraphSet again")
+        raise FileMissing(f"{path} is missing: {again}")
     try:
         empty = 0 in shape  # an empty file cannot be mapped
         values: NDArray[Any] = np.load(path, mmap_mode=None if empty else "r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise InvalidFile(f"{path} is damaged ({error}): save the GraphSet again") from error
+        raise InvalidFile(f"{path} is damaged ({error}): {again}") from error
     if list(values.shape) != shape:
-        raise InvalidFile(
-            f"{path} is damaged: shape {list(values.shape)}, expected {shape}; save the GraphSet again"
-        )
+        raise InvalidFile(f"{path} is damaged: shape {list(values.shape)}, expected {shape}; {again}")
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,15 +27,19 @@ from infograph.estimators.vectors import check_finite, compute, with_gaps
 from infograph.methods.infograph import InfoGraphObjective
 from infograph.mi.bounds import BoundName
 from infograph.mi.contrast import Weighting
+from infograph.mi.local_global import Negatives
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
+from infograph.nn.peers import ALONE, Peers
 from infograph.nn.readout import Readout
 from infograph.train.batches import cut
 from infograph.train.checkpoint import load_weights
 from infograph.train.feeds import GraphFeed
 from infograph.train.loop import Epoch, Plan, Watcher, train
 from infograph.train.progress import ProgressReport
+from infograph.train.shares import PartFeed, SharedLoss
 from infograph.train.statistics import collect_statistics
+from infograph.train.team import SOLO, Team
 
 BUILT = (  # the settings that a network is made with
     "dim",
@@ -51,6 +56,7 @@ BUILT = (  # the settings that a network is made with
     "norm",
     "learn_eps",
 )
+TEAM = ("workers", "on", "negatives")
 LEARNED = ("network_", "history_", "_optimiser", "_built")
 
 
@@ -165,6 +171,9 @@ class InfoGraph(GraphTransformer):
         checkpoint: str | Path | None = None,
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
+        workers: int = 1,
+        on: str = "local",
+        negatives: Negatives = "global",
     ) -> Self:
         """Learn from graphs; `y` is ignored.
 
@@ -174,13 +183,20 @@ class InfoGraph(GraphTransformer):
             checkpoint: a folder that gets the state after every epoch.
             resume: continue from that folder to the weights an uninterrupted run would have.
             watchers: called after every step with where the run stands.
+            workers: processes with one thread each that share every batch; 1 trains in this one, with all its
+                threads. The weights are the same but for rounding.
+            on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
+            negatives: "global" contrasts a patch with the graphs of all workers, "local" with its own
+                worker's only, which is another loss.
         """
-        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers)
+        team = Team(workers, on, negatives)
+        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, team=team)
         return self
 
     def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
         """`fit(graphs).transform(graphs)`, colouring the graphs once."""
-        source, known = self._fit(graphs, **fit_params)
+        team = Team(**{name: fit_params.pop(name) for name in TEAM if name in fit_params})
+        source, known = self._fit(graphs, **fit_params, team=team)
         return check_finite(self._vectors(source), known)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
@@ -204,6 +220,7 @@ class InfoGraph(GraphTransformer):
         checkpoint: str | Path | None = None,
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
+        team: Team = SOLO,
     ) -> tuple[AnyBatcher, GraphSet]:
         check_settings(self)
         warm = self.warm_start and hasattr(self, "schema_")
@@ -221,7 +238,7 @@ class InfoGraph(GraphTransformer):
                 self._build(known.schema, architecture)
             source = self._source(known)
             plan = self._plan(known, epochs, checkpoint, resume)
-            self._train(source, known, plan, watchers)
+            self._train(source, known, plan, watchers, team)
         except BaseException:
             for name, value in before.items():  # a model that was fitted before stays that model
                 setattr(self, name, value)
@@ -277,24 +294,51 @@ class InfoGraph(GraphTransformer):
         return Plan(passes, self.random_state, checkpoint, resume, identity)
 
     def _train(
-        self, source: AnyBatcher, graphs: GraphSet, plan: Plan, watchers: Sequence[Watcher] = ()
+        self,
+        source: AnyBatcher,
+        graphs: GraphSet,
+        plan: Plan,
+        watchers: Sequence[Watcher] = (),
+        team: Team = SOLO,
     ) -> None:
         if plan.epochs == 0 and not self.history_:
-            order = cut(np.arange(len(graphs)), graphs.sizes, self.batch_size, self.max_nodes, least=2)
+            order = cut(np.arange(len(graphs)), source.sizes, self.batch_size, self.max_nodes, least=2)
             collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
             return
-        optimiser = self._optimiser or torch.optim.Adam(self.network_.parameters(), fused=True)
-        self._optimiser = optimiser
-        for group in optimiser.param_groups:  # of a model that goes on with other settings
-            group.update(lr=self.lr, weight_decay=self.weight_decay)
-        feed = GraphFeed(source, graphs.sizes, self.batch_size, self.max_nodes, plan.seed)
-        arguments = (self.network_, optimiser, feed, plan)
-        if self.verbose:
-            with ProgressReport() as report:
-                history = train(*arguments, watchers=[report, *watchers])
-        else:
-            history = train(*arguments, watchers=watchers)
+        with ProgressReport() if self.verbose else nullcontext() as report:
+            watching = [*([] if report is None else [report]), *watchers]
+            if team.alone:
+                history = self._train_here(source, plan, watching)
+            else:
+                from infograph.scale.training import train_by_team
+
+                history = train_by_team(self, source, graphs, plan, team, watching)
         self.history_ = self.history_ + history
+
+    def _train_here(
+        self,
+        source: AnyBatcher,
+        plan: Plan,
+        watchers: Sequence[Watcher],
+        peers: Peers = ALONE,
+        least: int = 2,
+    ) -> list[Epoch]:
+        """Train in this process, alone or as one of several that share every batch."""
+        feed = GraphFeed(source, source.sizes, self.batch_size, self.max_nodes, self.random_state, least)
+        optimiser = self._make_optimiser()
+        if peers is ALONE:
+            return train(self.network_, optimiser, feed, plan, watchers=watchers)
+        part = PartFeed(feed, source.costs, peers.rank, peers.size)
+        loss = SharedLoss(self.network_, peers)
+        return train(self.network_, optimiser, part, plan, watchers=watchers, loss=loss)
+
+    def _make_optimiser(self) -> torch.optim.Optimizer:
+        """The optimiser; that of earlier training goes on with today's settings."""
+        optimiser = self._optimiser or torch.optim.Adam(self.network_.parameters(), fused=True)
+        for group in optimiser.param_groups:
+            group.update(lr=self.lr, weight_decay=self.weight_decay)
+        self._optimiser = optimiser
+        return optimiser
 
     # ---- vectors
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from infograph.mi.bounds import Bound, Pairs
 from infograph.mi.discriminator import Scorer, Tail
 from infograph.nn.batch import Batch
+from infograph.nn.peers import ALONE, Peers
 from infograph.nn.sparse import Rows
 
 Weighting = Literal["graph", "node"]
@@ -49,19 +50,33 @@ class PairWeights:
         return own, others
 
 
-def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> PairWeights:
-    """The weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node."""
+def pair_weights(
+    batch: Batch, weighting: Weighting, dtype: torch.dtype, peers: Peers = ALONE
+) -> PairWeights:
+    """The weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node.
+
+    With peers, rows are the own colours and columns the graphs of all of them.
+    """
     rows, copies = batch.members.columns, batch.copies.to(dtype)  # (C, G), (G,)
-    sizes = batch.sizes.to(dtype)
-    per_node = copies / (sizes * copies.sum()) if weighting == "graph" else copies / (sizes @ copies)  # (G,)
-    return PairWeights(Rows(rows.ptr, rows.index, rows.value.to(dtype) * per_node[rows.index]), copies)
+    sizes, places = batch.sizes.to(dtype), peers.places(len(copies))
+    total = peers.sum(copies.sum() if weighting == "graph" else sizes @ copies)
+    per_node = copies / (sizes * total) if weighting == "graph" else copies / total  # (G,)
+    value = rows.value.to(dtype) * per_node[rows.index]
+    index = rows.index + places.start if places.start else rows.index
+    return PairWeights(Rows(rows.ptr, index, value), peers.join(copies, places))
 
 
-def contrast(scorer: Scorer, weights: PairWeights, bound: Bound, chunk_rows: int) -> Contrast:
-    """Loss, information and pair accuracy over all pairs, `chunk_rows` rows of the score matrix at a time."""
+def contrast(
+    scorer: Scorer, weights: PairWeights, bound: Bound, chunk_rows: int, peers: Peers = ALONE
+) -> Contrast:
+    """Loss, information and pair accuracy over all pairs, `chunk_rows` rows of the score matrix at a time.
+
+    With peers, the loss is this one's share of it; information and accuracy are those of all.
+    """
     tensors = (scorer.hidden, scorer.direct, scorer.projected, *scorer.tail)
-    loss, accuracy = _Contrast.apply(weights, bound, chunk_rows, *tensors)  # type: ignore[no-untyped-call]
-    return Contrast(loss, bound.estimate(loss.detach()), accuracy + 0.5)
+    loss, accuracy = _Contrast.apply(weights, bound, chunk_rows, peers, *tensors)  # type: ignore[no-untyped-call]
+    whole, accepted = peers.sum(torch.stack([loss.detach(), accuracy]))
+    return Contrast(loss, bound.estimate(whole), accepted + 0.5)
 
 
 def chunk_rows_for(budget_mb: float, dim: int, n_graphs: int, itemsize: int) -> int:
@@ -88,6 +103,7 @@ class _Contrast(torch.autograd.Function):
         weights: PairWeights,
         bound: Bound,
         chunk_rows: int,
+        peers: Peers,
         hidden: Tensor,
         direct: Tensor,
         projected: Tensor,
@@ -96,7 +112,7 @@ class _Contrast(torch.autograd.Function):
         scorer = Scorer(hidden, direct, projected, Tail(*tail))
         loss, accuracy, normaliser = (hidden.new_zeros(()) for _ in range(3))
         if bound.needs_normaliser:
-            normaliser = _log_normaliser(scorer, weights, chunk_rows)
+            normaliser = _log_normaliser(scorer, weights, chunk_rows, peers)
         gradient = scorer.empty_gradient() if any(ctx.needs_input_grad) else None
         for rows in chunks(len(hidden), chunk_rows):
             scores, activations = scorer.score(rows)
@@ -116,16 +132,17 @@ class _Contrast(torch.autograd.Function):
         stored = ctx.saved_tensors
         if gradient != 1:
             stored = [tensor * gradient for tensor in stored]
-        return None, None, None, *stored
+        return None, None, None, None, *stored
 
 
-def _log_normaliser(scorer: Scorer, weights: PairWeights, chunk_rows: int) -> Tensor:
-    """log E- exp(T) over all rows."""
+def _log_normaliser(scorer: Scorer, weights: PairWeights, chunk_rows: int, peers: Peers) -> Tensor:
+    """log E- exp(T) over all rows, those of peers too."""
     parts = []
     for rows in chunks(len(scorer.hidden), chunk_rows):
         scores, _ = scorer.score(rows)
         parts.append(torch.logsumexp((scores + weights.dense(rows)[1].log()).flatten(), 0))
-    return torch.logsumexp(torch.stack(parts), 0)
+    own = torch.logsumexp(torch.stack(parts), 0)[None]
+    return torch.logsumexp(peers.join(own, peers.places(1)), 0)
 
 
 def _pair_accuracy(pairs: Pairs) -> Tensor:

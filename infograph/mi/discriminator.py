@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from infograph.nn.batch import Batch
 from infograph.nn.norm import WeightedBatchNorm
+from infograph.nn.peers import ALONE, Peers
 
 
 class FeedForward(nn.Module):
@@ -52,14 +53,17 @@ class Discriminator(nn.Module):
         self.local, self.whole = FeedForward(patch_dim, dim), FeedForward(graph_dim, dim)
         self.norm = WeightedBatchNorm(graph_dim) if conditioned else None
 
-    def forward(self, states: Sequence[Tensor], graph_vectors: Tensor, batch: Batch) -> Scorer:
-        """The scores of all pairs, up to what `Scorer` computes in chunks.
+    def forward(
+        self, states: Sequence[Tensor], graph_vectors: Tensor, batch: Batch, peers: Peers = ALONE
+    ) -> Scorer:
+        """The scores of all pairs of a patch and a graph (`peers`' graphs too), up to what `Scorer` computes.
 
         The local network's first layer and its shortcut are linear in the concatenated layers (Eq. 2), so
         their blocks act per layer, on that layer's own, fewer colours, and are lifted from round to round.
         The shortcut is folded into the score, `h . (Ws' r)`.
         """
-        projected = self.project(graph_vectors, batch.copies)  # (G, dim)
+        projected = self.project(graph_vectors, batch.copies)
+        projected = peers.join(projected, peers.places(len(projected)))  # (G, dim)
         first, shortcut = self.local.first, self.local.shortcut
         hidden = _lift(batch, first.weight, first.bias, states)  # (C_K, dim)
         direct = _lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, states)  # (C_K, G)

@@ -14,8 +14,10 @@ from infograph.mi.contrast import Contrast, Weighting, chunk_rows_for, chunks, c
 from infograph.mi.discriminator import Discriminator, Scorer
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
+from infograph.nn.peers import ALONE, Peers
 
 Patches = Literal["all", "last"]
+Negatives = Literal["global", "local"]
 
 
 class LocalGlobal(nn.Module):
@@ -30,7 +32,15 @@ class LocalGlobal(nn.Module):
         patches: a patch is the states of "all" layers, concatenated (Eq. 2), or of the "last" one only, as in
             the authors' code for molecules.
         memory_mb: what the score matrix and its activations may take at a time.
+
+    Attributes:
+        peers: who shares a batch; the loss is then this one's share of it.
+        negatives: whether a patch is contrasted with the graphs of all peers, as if one had the whole batch,
+            or with the "local" ones only.
     """
+
+    peers: Peers = ALONE
+    negatives: Negatives = "global"
 
     def __init__(
         self,
@@ -49,16 +59,28 @@ class LocalGlobal(nn.Module):
 
     def forward(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Contrast:
         """The loss of a batch of at least two graphs, and what people can read of it."""
-        scorer = self.scorer(states, vectors, batch)
-        weights = pair_weights(batch, self.weighting, vectors.dtype)
-        return contrast(scorer, weights, BOUNDS[self.bound_name], self._chunk_rows(scorer))
+        peers = self.peers if self.negatives == "global" else ALONE
+        scorer = self.scorer(states, vectors, batch, peers)
+        weights = pair_weights(batch, self.weighting, vectors.dtype, peers)
+        result = contrast(scorer, weights, BOUNDS[self.bound_name], self._chunk_rows(scorer), peers)
+        return result if peers is self.peers else self._share(result, batch)
 
-    def scorer(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Scorer:
+    def scorer(
+        self, states: Sequence[Tensor], vectors: Tensor, batch: Batch, peers: Peers = ALONE
+    ) -> Scorer:
         """The scores T of all pairs of a patch and a distinct graph."""
         if self.patches == "last":
             states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])
-        scorer: Scorer = self.discriminator(states, vectors, batch)
+        scorer: Scorer = self.discriminator(states, vectors, batch, peers)
         return scorer
+
+    def _share(self, own: Contrast, batch: Batch) -> Contrast:
+        """A contrast within this worker as its share of the mean over all workers."""
+        copies = batch.copies.to(own.loss.dtype)
+        weight = copies.sum() if self.weighting == "graph" else batch.sizes.to(copies.dtype) @ copies
+        share = weight / self.peers.sum(weight)
+        information, accuracy = self.peers.sum(share * torch.stack([own.information, own.accuracy]))
+        return Contrast(share * own.loss, information, accuracy)
 
     @torch.no_grad()
     def score_nodes(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Tensor:

@@ -8,14 +8,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from infograph.nn.peers import ALONE, Peers
+
 
 class PriorMatcher(nn.Module):
     """A discriminator D tells squashed graph vectors from uniform noise; the encoder works against it.
 
     The term is `-E log D(u) - E log(1 - D(sigmoid(H)))`. D minimises it and the encoder maximises it, in one
-    backward
-    pass: the gradient changes its sign between the two.
+    backward pass: the gradient changes its sign between the two.
+
+    Attributes:
+        peers: who shares a batch; the term is then this one's share of it.
     """
+
+    peers: Peers = ALONE
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -31,8 +37,11 @@ class PriorMatcher(nn.Module):
         """Distinct graphs (G, dim) and how often each is there (G,) -> scalar."""
         noise = torch.rand_like(graph_vectors)
         squashed = torch.sigmoid(cast(Tensor, _Reverse.apply(graph_vectors)))  # type: ignore[no-untyped-call]
-        share = (copies / copies.sum()).to(graph_vectors.dtype)
-        return softplus(-self.network(noise)).mean() + share @ softplus(self.network(squashed))[:, 0]
+        n_distinct, n_graphs = self.peers.sum(torch.stack([torch.ones_like(copies).sum(), copies.sum()]))
+        share = (copies / n_graphs).to(graph_vectors.dtype)
+        return (
+            softplus(-self.network(noise)).sum() / n_distinct + share @ softplus(self.network(squashed))[:, 0]
+        )
 
 
 class _Reverse(torch.autograd.Function):

@@ -86,15 +86,18 @@ class Batcher:
     """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0.
 
     Attributes:
+        sizes: (G,) nodes per graph.
         loads: (G,) what a graph costs in a batch: its nodes.
         most: what a batch without gradients may cost.
+        costs: (G,) what a graph costs in a step of training: its colours, which are scored one by one.
     """
 
     most = 100_000
 
     def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
         self.colouring = colouring
-        self.loads = np.diff(colouring.node_ptr)
+        self.sizes = self.loads = np.diff(colouring.node_ptr)
+        self.costs = np.diff(colouring.graph_counts[-1].indptr)
         self.device = device or torch.device("cpu")
         # where a colour of the whole set stands in the batch; overwritten by every batch
         self._place = [np.zeros(colouring.n_colours(k), np.int64) for k in range(len(colouring.rounds) + 1)]

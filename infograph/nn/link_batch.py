@@ -71,7 +71,8 @@ class LinkBatcher:
         device: where batches are needed.
 
     Attributes:
-        loads: (G,) what a graph costs in a batch: its edges.
+        sizes: (G,) nodes per graph.
+        loads, costs: (G,) what a graph costs in a batch: its edges.
         most: what a batch without gradients may cost.
     """
 
@@ -88,6 +89,7 @@ class LinkBatcher:
             self._positions = self._positions[:, None]  # a line is a space, too
         degrees = np.diff(graphs.edge_ptr)
         self.loads = graphs.sizes + degrees if self._positions is None else graphs.sizes**2
+        self.sizes, self.costs = graphs.sizes, self.loads
         self._kind, self._kinds, self._values = _edge_inputs(graphs, pairs=self._positions is not None)
 
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> LinkBatch:

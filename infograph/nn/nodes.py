@@ -28,7 +28,7 @@ class NodeBatch(Batch):
 
 
 class NodeBatcher:
-    """Cuts per-node batches out of a GraphSet; `loads` and `most` as for `Batcher`."""
+    """Cuts per-node batches out of a GraphSet; `sizes`, `loads`, `costs` and `most` as for `Batcher`."""
 
     most = 100_000
 
@@ -36,6 +36,7 @@ class NodeBatcher:
         self, graphs: GraphSet, layers: int, node_features: str, device: torch.device | None = None
     ) -> None:
         self.graphs, self.layers, self.loads = graphs, layers, graphs.sizes
+        self.sizes = self.costs = self.loads
         self.device = device or torch.device("cpu")
         self._colour, self._table = node_inputs(graphs, node_features)
 

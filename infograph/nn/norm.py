@@ -1,11 +1,13 @@
-"""BatchNorm in which every row counts as often as it has nodes."""
+"""BatchNorm in which every row counts as often as it has nodes, over all workers that share a batch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+
+from infograph.nn.peers import ALONE, Peers
 
 
 class WeightedBatchNorm(nn.Module):
@@ -19,6 +21,7 @@ class WeightedBatchNorm(nn.Module):
     running_mean: Tensor
     running_var: Tensor
     batches: Tensor
+    peers: Peers = ALONE
 
     def __init__(self, dim: int, *, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
         super().__init__()
@@ -41,10 +44,12 @@ class WeightedBatchNorm(nn.Module):
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             return states * scale + (self.bias - self.running_mean * scale)
         counts = counts.to(states.dtype)
-        n_nodes = counts.sum()
-        output, mean, variance = _Normalise.apply(states, counts / n_nodes, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]
+        n_nodes = self.peers.sum(counts.sum())
+        normalise: Any = _Normalise.apply
+        scale = (self.weight, self.bias, self.eps)
+        output, mean, variance = normalise(self.peers, states, counts / n_nodes, *scale)
         self._remember(mean, variance, n_nodes)
-        return output  # type: ignore[no-any-return]
+        return cast(Tensor, output)
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor, n_nodes: Tensor) -> None:
@@ -60,14 +65,15 @@ class _Normalise(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, share: Tensor, weight: Tensor, bias: Tensor, eps: float
+        ctx: Any, peers: Peers, states: Tensor, share: Tensor, weight: Tensor, bias: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mean = share @ states  # (D,)
+        mean = peers.sum(share @ states)  # (D,)
         normal = states - mean
-        variance = share @ normal.square()  # (D,)
+        variance = peers.sum(share @ normal.square())  # (D,)
         inverse = torch.rsqrt(variance + eps)
         normal *= inverse
         ctx.save_for_backward(normal, share, weight, inverse)
+        ctx.peers = peers
         ctx.mark_non_differentiable(mean, variance)
         return torch.addcmul(bias, normal, weight), mean, variance
 
@@ -76,6 +82,7 @@ class _Normalise(torch.autograd.Function):
         normal, share, weight, inverse = ctx.saved_tensors
         bias_gradient = gradient.sum(0)
         weight_gradient = (gradient * normal).sum(0)
-        common = torch.addcmul(bias_gradient, normal, weight_gradient)  # (C, D)
+        bias_sum, weight_sum = ctx.peers.sum(torch.stack([bias_gradient, weight_gradient]))
+        common = torch.addcmul(bias_sum, normal, weight_sum)  # (C, D)
         states_gradient = torch.addcmul(gradient, share[:, None], common, value=-1).mul_(weight * inverse)
-        return states_gradient, None, weight_gradient, bias_gradient, None
+        return None, states_gradient, None, weight_gradient, bias_gradient, None

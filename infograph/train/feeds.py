@@ -39,8 +39,9 @@ class GraphFeed:
         source: makes batches.
         sizes: (G,) nodes per graph.
         batch_size: graphs per update.
-        max_nodes: nodes per update, as long as two graphs remain.
+        max_nodes: nodes per update, as long as the least number of graphs remains.
         seed: of the order.
+        least: graphs per update, at least.
     """
 
     source: Source
@@ -48,11 +49,12 @@ class GraphFeed:
     batch_size: int
     max_nodes: int
     seed: int
+    least: int = 2
 
     def updates(self, epoch: int) -> list[IntArray]:
         """Positions of graphs."""
         order = shuffled(len(self.sizes), self.seed, epoch)
-        return cut(order, self.sizes, self.batch_size, self.max_nodes, least=2)
+        return cut(order, self.sizes, self.batch_size, self.max_nodes, least=self.least)
 
     def batch(self, update: IntArray) -> Any:
         """The batch of these graphs."""

@@ -32,6 +32,7 @@ class Plan:
         seed: of any noise; the result is a function of it.
         checkpoint: a folder to write the state to after every epoch.
         resume: continue from that folder's checkpoint.
+        keeps: whether to write to that folder; of several workers one does.
         identity: what must not differ between a checkpoint and the run that resumes it.
         schedule: how the learning rate falls and when to stop; None leaves the rate as it is.
         validate: figures of the network after an epoch, with ERROR among them if the schedule is to go by it
@@ -45,6 +46,7 @@ class Plan:
     identity: dict[str, Any] = field(default_factory=dict)
     schedule: Schedule | None = None
     validate: Callable[[], Epoch] | None = None
+    keeps: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,18 @@ def train(
     plan: Plan,
     *,
     watchers: Sequence[Watcher] = (),
+    loss: Callable[[Any], LossTerms] | None = None,
 ) -> list[Epoch]:
-    """Train `network`, whose call on a batch gives LossTerms, and return the history: one record per epoch.
+    """Train a network and return the history: one record per epoch.
+
+    Args:
+        network: what is trained; its call on a batch gives LossTerms.
+        optimiser: of its weights.
+        feed: gives the batches.
+        plan: how to train.
+        watchers: called after every step.
+        loss: what gives the LossTerms of a batch where that is not the network itself but something around
+            it.
 
     Raises:
         TrainingDiverged: the loss is no longer finite.
@@ -83,7 +95,7 @@ def train(
                 break
             torch.manual_seed(plan.seed * 1_000_003 + epoch)  # noise and dropout repeat in a resumed run
             network.train()
-            record, steps = _epoch(network, optimiser, feed, (epoch, plan.epochs), watchers)
+            record, steps = _epoch(network, loss or network, optimiser, feed, (epoch, plan.epochs), watchers)
             network.eval()
             if plan.validate is not None:
                 record |= {"lr": optimiser.param_groups[0]["lr"], **plan.validate()}
@@ -131,7 +143,7 @@ def _set_rate(optimiser: torch.optim.Optimizer, schedule: Schedule, history: Seq
 def _keep(
     network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan, history: Sequence[Epoch], best: Weights
 ) -> None:
-    if plan.checkpoint is not None:
+    if plan.checkpoint is not None and plan.keeps:
         run = {"identity": plan.identity, "history": history}
         write_checkpoint(plan.checkpoint, network, optimiser, run, best)
 
@@ -154,6 +166,7 @@ def _resume(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan) ->
 
 def _epoch(
     network: nn.Module,
+    loss_of: Callable[[Any], LossTerms],
     optimiser: torch.optim.Optimizer,
     feed: Feed,
     epoch: tuple[int, int],
@@ -164,7 +177,7 @@ def _epoch(
     after_update: Callable[[], None] = getattr(network, "after_update", lambda: None)
     updates = feed.updates(epoch[0])
     for step, update in enumerate(updates, start=1):
-        terms: LossTerms = network(feed.batch(update))
+        terms = loss_of(feed.batch(update))
         loss = float(terms.total.detach())
         if not torch.isfinite(terms.total.detach()):
             rate = optimiser.param_groups[0]["lr"]

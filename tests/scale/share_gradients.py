@@ -1,0 +1,65 @@
+"""One of several workers: writes the loss and the gradients of a batch that they share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import distributed as dist
+from torch import nn
+
+from infograph import InfoGraph
+from infograph.data.convert import as_graphset
+from infograph.data.graphset import GraphSet
+from infograph.nn.peers import ALONE, Group, share_batches
+from infograph.train.shares import SharedLoss, deal
+from tests.scale.conftest import molecules
+
+
+def build(settings: dict[str, Any]) -> tuple[InfoGraph, Any, GraphSet]:
+    """An estimator in double precision with a random network, what makes batches, and graphs."""
+    graphs = as_graphset(molecules(17) + molecules(4))  # some of them twice
+    estimator = InfoGraph(dim=12, layers=2, epochs=0, max_nodes=30, random_state=1, **settings).fit(graphs)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in estimator.network_.parameters():
+            weight += 0.1 * torch.randn(weight.shape, generator=generator)
+    estimator.network_.double().train()
+    graphs = as_graphset(graphs, schema=estimator.schema_)
+    return estimator, estimator._source(graphs), graphs
+
+
+def outcome(network: nn.Module, terms: Any) -> dict[str, Any]:
+    """Loss, figures, gradients, and BatchNorm's statistics after a backward pass."""
+    terms.total.backward()
+    found = {name: weight.grad.numpy() for name, weight in network.named_parameters()}
+    found |= {name: buffer.numpy() for name, buffer in network.named_buffers()}
+    return found | {"loss": terms.total.item(), **{name: float(v) for name, v in terms.shown.items()}}
+
+
+def main(store: Path, rank: int, workers: int, cases: list[dict[str, Any]]) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", store=dist.FileStore(str(store), workers), rank=rank, world_size=workers
+    )
+    peers = Group(dist.new_group())  # type: ignore[arg-type]
+    for number, settings in enumerate(cases):
+        negatives = settings.pop("negatives", "global")
+        estimator, source, graphs = build(settings)
+        network = estimator.network_
+        share_batches(network, peers)
+        network.local_global.negatives = negatives
+        part = deal(np.arange(len(graphs)), source.costs, workers)[rank]
+        loss = SharedLoss(network, peers)  # the gradients are joined as long as it is there
+        found = outcome(network, loss(source.batch(part)))
+        share_batches(network, ALONE)
+        np.savez(store.with_name(f"case{number}-rank{rank}.npz"), **found)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]))
