@@ -24,6 +24,7 @@ from infograph.cli.options import (
 from infograph.cli.output import print_json, print_table, say, say_rejected, show
 from infograph.cli.progress import Stages
 from infograph.cli.quantities import parse_duration, parse_size
+from infograph.cli.team_options import WHERE
 
 
 @grouped
@@ -50,6 +51,10 @@ def compare(
         str, typer.Option(metavar="TIME", help="What a method may take, such as 90s, 30m or 2h.")
     ] = "30m",
     memory: Annotated[str, typer.Option(metavar="SIZE", help="The same in memory, such as 8G.")] = "8G",
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Methods at a time; each is then slower than alone.")
+    ] = 1,
+    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE)] = "local",
     repeats: Repeats = 5,
     folds: Folds = 10,
     inner_folds: InnerFolds = 5,
@@ -87,7 +92,7 @@ def compare(
     out = out or Path("runs") / f"compare-{job.name}"
     limits = Limits(parse_duration(budget), parse_size(memory))
     with Stages() as watch:
-        rows = job.run(out, limits, watch)
+        rows = job.run(out, limits, watch, workers=workers, on=on)
     if as_json:
         print_json({"out": str(out), "table": [vars(row) for row in rows]})
         return

@@ -14,6 +14,7 @@ from infograph.cli.failures import Interrupted
 from infograph.cli.options import ReadingOptions, names
 from infograph.cli.output import LISTED, print_json, say, show
 from infograph.cli.progress import Rows
+from infograph.cli.team_options import WHERE
 
 MANY = "Many files"
 
@@ -25,14 +26,7 @@ class FolderOptions:
     workers: Annotated[
         int, typer.Option(metavar="N", min=1, help="Processes, one core each.", rich_help_panel=MANY)
     ] = 1
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="WHERE",
-            help="local, ray, or the address of a Ray cluster: ray://host:port.",
-            rich_help_panel=MANY,
-        ),
-    ] = "local"
+    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE, rich_help_panel=MANY)] = "local"
     block: Annotated[
         int, typer.Option(metavar="ROWS", min=1, help="Rows in memory at a time.", rich_help_panel=MANY)
     ] = 10_000

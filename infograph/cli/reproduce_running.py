@@ -13,6 +13,7 @@ import typer
 
 from infograph.cli.output import err, say
 from infograph.cli.quantities import parse_duration
+from infograph.cli.team_options import WHERE
 
 if TYPE_CHECKING:
     from infograph.reproduce.cells import Cell, Result
@@ -33,6 +34,7 @@ class RunOptions:
     workers: Annotated[
         int, typer.Option(min=1, help="Processes of one thread each; 1 uses all threads here.")
     ] = 1
+    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE)] = "local"
     budget: Annotated[str, typer.Option(metavar="TIME", help="Stop after so long: 90s, 30m or 2h.")] = ""
     results: Results = RESULTS
 
@@ -62,6 +64,7 @@ class RunOptions:
             cells,
             self.results,
             workers=self.workers,
+            on=self.on,
             budget=None if until is None else until - time.time(),
             begin=lambda cell: say(cell.name),
             watch=lambda cell: ProgressReport(err()),

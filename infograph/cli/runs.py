@@ -12,6 +12,7 @@ from infograph.cli.model_options import ModelOptions
 from infograph.cli.options import ColumnOptions
 from infograph.cli.output import err, print_errors, print_json, print_trials, say, show
 from infograph.cli.resume import resumable
+from infograph.cli.team_options import TeamOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,13 +32,15 @@ class Keeping:
     as_json: bool
 
 
-def train_encoder(graphs: GraphSet, estimator: InfoGraph, keeping: Keeping) -> None:
+def train_encoder(graphs: GraphSet, estimator: InfoGraph, keeping: Keeping, team: TeamOptions) -> None:
     """Train without labels."""
     from infograph.train.progress import ProgressReport
 
     out, checkpoint = keeping.out, keeping.checkpoint
     with resumable(checkpoint), ProgressReport(err()) as report:
-        estimator.fit(graphs, checkpoint=checkpoint, resume=keeping.resume, watchers=[report])
+        estimator.fit(
+            graphs, checkpoint=checkpoint, resume=keeping.resume, watchers=[report], **team.given()
+        )
     estimator.save(out)
     last = estimator.history_[-1] if estimator.history_ else {}
     if keeping.as_json:

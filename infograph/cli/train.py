@@ -22,6 +22,7 @@ from infograph.cli.options import (
 )
 from infograph.cli.output import say_rejected
 from infograph.cli.runs import Keeping, learn_labels, train_encoder
+from infograph.cli.team_options import TeamOptions
 
 
 @grouped
@@ -32,6 +33,7 @@ def train(
     labels: LabelOptions,
     columns: ColumnOptions,
     reading: ReadingOptions,
+    team: TeamOptions,
     errors: Errors = "raise",
     rejects: Annotated[
         Path | None,
@@ -57,6 +59,8 @@ def train(
 
     [bold]infograph train MUTAG --out model[/bold]
 
+    [bold]infograph train REDDIT-BINARY --workers 8 --out model[/bold]
+
     [bold]infograph train mine.csv --smiles smiles --target logS --out model[/bold]
 
     [bold]infograph train QM9 --target U0 --labelled 5000 --objective infograph-star --out model[/bold]
@@ -64,6 +68,8 @@ def train(
     if resume and checkpoint is None:
         raise typer.BadParameter("it needs --checkpoint DIR, the state to go on from", param_hint="--resume")
     labels.check_alone()
+    if labels.target is not None:
+        team.refuse()
     from infograph.contract import check_model_folder
     from infograph.data.rejected import write_rejected
 
@@ -75,7 +81,7 @@ def train(
         write_rejected(graphs, rejects)
     keeping = Keeping(out, checkpoint, resume, as_json)
     if labels.target is None:
-        train_encoder(graphs, model.estimator(columns), keeping)
+        train_encoder(graphs, model.estimator(columns), keeping, team)
     else:
         with naming_lines(source, graphs):
             learn_labels(graphs, model, labels, columns, keeping)

@@ -54,8 +54,16 @@ class Comparison:
             "methods with a random part, for all repeats.",
         ]
 
-    def run(self, out: Path, limits: Limits, watch: Watch) -> list[Compared]:
+    def run(
+        self, out: Path, limits: Limits, watch: Watch, *, workers: int = 1, on: str = "local"
+    ) -> list[Compared]:
         """Judge all methods, and leave `comparison.*` and a result file per method in a folder.
+
+        Args:
+            out: the folder.
+            limits: what each method may take.
+            watch: told of every method.
+            workers, on: see `infograph.reproduce.compare`.
 
         Raises:
             InvalidParameter: the graphs have no classes, or an unknown method is asked for.
@@ -70,11 +78,13 @@ class Comparison:
         began: set[str] = set()
 
         def tell(title: str, done: int, total: int, reason: str) -> None:
-            if title not in began:
-                began.add(title)
+            if title in began:
+                watch.advance(1 if workers == 1 else done, reason or title * (workers > 1))
+            elif workers == 1:
                 watch.stage(title, 1)
-            else:
-                watch.advance(1, reason)
+            elif not began:
+                watch.stage("methods", total)
+            began.add(title)
 
         rows = compare(
             graphs,
@@ -84,6 +94,8 @@ class Comparison:
             protocol=self.protocol,
             limits=limits,
             watch=tell,
+            workers=workers,
+            on=on,
         )
         rows.append(majority_line(target.values[judged]))
         about = {"source": self.name, "graphs": len(graphs), "protocol": vars(self.protocol)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from infograph.evaluate import Evaluation, cross_validate
 from infograph.reproduce.cells import Cell, Result, run_cell
 from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
 from infograph.reproduce.methods import METHODS, Method
+from infograph.scale.side_by_side import Lost, side_by_side
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,10 @@ def compare(
     protocol: Protocol = Protocol(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
     watch: Watch = lambda *_: None,
+    workers: int = 1,
+    on: str = "local",
 ) -> list[Compared]:
-    """Judge methods on graphs, one after the other; what was judged before with the same settings is read.
+    """Judge methods on graphs; what was judged before with the same settings is read.
 
     Args:
         graphs: the graphs, all labelled.
@@ -83,27 +86,65 @@ def compare(
         protocol: how methods are judged.
         limits: what each method may take; one that takes more is stopped, and its line says so.
         watch: told before and after every method.
+        workers: methods at a time; those that share a machine take longer than alone.
+        on: "local", or a Ray cluster (`infograph.scale.cluster.connect`), on all machines of which `results` is
+            under the same path.
 
     Raises:
         InvalidParameter: a method is unknown.
     """
     chosen = [find_method(method) for method in methods]
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        saved = Path(folder) / "graphs"
-        save_graphs(graphs, saved)
-        for done, method in enumerate(chosen):
-            watch(method.title, done, len(chosen), "")
-            cell = _cell(method, graphs, labels, protocol)
-            result = run_cell(
-                cell,
-                lambda _, work, method=method: _judge(method, saved, labels, work, protocol, limits),  # type: ignore[misc]
-                Path(results),
-                again=lambda found: bool(found["empty"]) and _more(limits, found["limits"]),
+    results = Path(results).absolute()
+    found: dict[str, Compared] = {}
+    with tempfile.TemporaryDirectory(prefix=".graphs-", dir=None if on == "local" else _made(results)) as folder:
+        saved = save_graphs(graphs, Path(folder) / "graphs")
+        given = (labels, protocol, limits, results)
+
+        def jobs() -> Iterator[_Job]:
+            for method in chosen:
+                watch(method.title, len(found), len(chosen), "")
+                yield _Job(_cell(method, graphs, labels, protocol), method.name, saved, *given)
+
+        outcomes = (
+            ((job, _do(job)) for job in jobs())
+            if workers == 1 and on == "local"
+            else side_by_side(_do, jobs(), workers=workers, on=on)
+        )
+        for job, result in outcomes:
+            method = METHODS[job.method]
+            found[job.method] = (
+                Compared(method.title, empty=result.reason) if isinstance(result, Lost) else _row(method, result)
             )
-            rows.append(_row(method, result))
-            watch(method.title, done + 1, len(chosen), rows[-1].empty)
-    return rows
+            watch(method.title, len(found), len(chosen), found[job.method].empty)
+    return [found[method.name] for method in chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One method to judge: plain values, for a process that may be far away."""
+
+    cell: Cell
+    method: str
+    graphs: Path
+    labels: NDArray[Any]
+    protocol: Protocol
+    limits: Limits
+    results: Path
+
+
+def _do(job: _Job) -> Result:
+    """The result of a method: read, if it is there, else computed and kept."""
+    return run_cell(
+        job.cell,
+        lambda _, work: _judge(METHODS[job.method], job.graphs, job.labels, work, job.protocol, job.limits),
+        job.results,
+        again=lambda found: bool(found["empty"]) and _more(job.limits, found["limits"]),
+    )
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def majority_line(labels: NDArray[Any]) -> Compared:

@@ -1,23 +1,18 @@
-"""Many cells, one after the other or in several processes, until they are done or the time is up."""
+"""Many cells, one after the other or side by side, until they are done or the time is up."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from infograph.errors import InvalidParameter
 from infograph.reproduce.cells import Busy, Cell, Result, run_cell
 from infograph.reproduce.tables import compute
+from infograph.scale.side_by_side import Lost, side_by_side
 from infograph.train.loop import Progress, Watcher
-
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class OutOfTime(Exception):
@@ -42,6 +37,7 @@ def run_grid(
     results: Path,
     *,
     workers: int = 1,
+    on: str = "local",
     budget: float | None = None,
     begin: Callable[[Cell], None] = lambda cell: None,
     watch: Callable[[Cell], AbstractContextManager[Watcher]] = lambda cell: nullcontext(_look_away),
@@ -52,6 +48,8 @@ def run_grid(
         cells: what to compute, in this order; those with a result are read.
         results: the folder of all results.
         workers: 1 computes here, with all threads; more are processes with one thread each.
+        on: "local", or a Ray cluster (`infograph.scale.cluster.connect`), on all machines of which `results` is
+            under the same path.
         budget: seconds after which no cell begins and trainings stop after their step; None for no limit.
         begin: told of a cell that is about to be computed.
         watch: what watches its training, where there is one worker.
@@ -66,8 +64,8 @@ def run_grid(
             missing.append(cell)
         else:
             yield Done(cell, "read", found)
-    if workers > 1 and len(missing) > 1:
-        yield from _in_processes(missing, results, workers, until, begin)
+    if on != "local" or (workers > 1 and len(missing) > 1):
+        yield from _elsewhere(missing, results, workers, on, until, begin)
         return
     for cell in missing:
         begin(cell)
@@ -103,54 +101,36 @@ def _one(cell: Cell, results: Path, until: float | None, watcher: Watcher = _loo
     return Done(cell, "computed", result)
 
 
-def _in_processes(
-    cells: Sequence[Cell], results: Path, workers: int, until: float | None, begin: Callable[[Cell], None]
+def _elsewhere(
+    cells: Sequence[Cell],
+    results: Path,
+    workers: int,
+    on: str,
+    until: float | None,
+    begin: Callable[[Cell], None],
 ) -> Iterator[Done]:
-    """The same in a pool of processes. One that dies takes its cells of the moment with it, no others."""
-    waiting = list(reversed(cells))
-    with _one_thread_each():
-        pool = _pool(workers)
-        running: dict[Future[Done], Cell] = {}
-        try:
-            while waiting or running:
-                while waiting and len(running) < workers:
-                    cell = waiting.pop()
-                    begin(cell)
-                    running[pool.submit(_one, cell, results, until)] = cell
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    cell = running.pop(future)
-                    try:
-                        done = future.result()
-                        yield done
-                        if done.outcome == "late":
-                            waiting.clear()
-                    except BrokenProcessPool:
-                        lost = [cell, *running.values()]
-                        running.clear()
-                        pool.shutdown(wait=False)
-                        pool = _pool(workers)
-                        for each in lost:
-                            yield Done(each, "failed", reason="its process died")
-                        break
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    """The same in several processes, here or on a cluster."""
+    stop = False
+
+    def jobs() -> Iterator[_Job]:
+        for cell in cells:
+            if stop:
+                return
+            begin(cell)
+            yield _Job(cell, results.absolute(), until)
+
+    for job, done in side_by_side(_do, jobs(), workers=workers, on=on):
+        found = Done(job.cell, "failed", reason=done.reason) if isinstance(done, Lost) else done
+        stop = stop or found.outcome == "late"
+        yield found
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+@dataclass(frozen=True)
+class _Job:
+    cell: Cell
+    results: Path
+    until: float | None
 
 
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes that start now use one thread: two threads each on two cores slow each other many times."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def _do(job: _Job) -> Done:
+    return _one(job.cell, job.results, job.until)

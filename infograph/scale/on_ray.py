@@ -14,24 +14,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import socket
 import time
-import warnings
 from contextlib import suppress
 from typing import Any
 
-from infograph.errors import InfoGraphError, InvalidParameter, JobStopped, MissingExtra
+from infograph.errors import InfoGraphError, JobStopped
+from infograph.scale.cluster import connect, one_line
 from infograph.scale.dispatch import Event
 from infograph.scale.embedder import Embedder
 from infograph.scale.job import Job
 from infograph.scale.outcome import Outcome, attempt, failed
 from infograph.scale.shards import Shard
 
-STORE = 80_000_000  # bytes of Ray's object store, near the least there is: only paths and records go through
-PATIENCE = 5.0  # seconds for a cluster to answer
 LOOK = 1.0  # seconds between questions for rows
-SETTINGS = b"\x04"  # the kind of the first frame that both sides of HTTP/2, which gRPC speaks, send
-HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
 
 
 class Embedding:
@@ -79,7 +74,7 @@ class RayPool:
     """
 
     def __init__(self, job: Job, on: str, workers: int) -> None:
-        self._job, self._ray = job, _connect(on, workers)
+        self._job, self._ray = job, connect(on, workers)
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
         self._class = self._ray.remote(Embedding).options(**options)
         self._actors: dict[int, Any] = {}
@@ -112,7 +107,7 @@ class RayPool:
             return [event for reference in done if (event := self._answer(reference)) is not None]
         except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
             raise JobStopped(
-                f"the Ray cluster was lost ({_line(error)}): run the same command again, finished shards stay"
+                f"the Ray cluster was lost ({one_line(error)}): run the same command again, finished shards stay"
             ) from error
 
     def close(self) -> None:
@@ -134,7 +129,7 @@ class RayPool:
             self._busy.discard(worker)
             with suppress(Exception):
                 self._ray.kill(self._actors.pop(worker))
-            return Event(worker, "lost", problem=_line(error))
+            return Event(worker, "lost", problem=one_line(error))
         if kind == "rows":
             return Event(worker, "rows", rows=answer) if worker in self._busy else None
         if kind == "ready":
@@ -150,62 +145,3 @@ class RayPool:
         asked = {worker for worker, kind in self._calls.values() if kind == "rows"}
         for worker in self._busy - asked:
             self._calls[self._actors[worker].rows.remote()] = (worker, "rows")
-
-
-def _connect(on: str, workers: int) -> Any:
-    """The package ray, connected."""
-    scheme, _, address = on.partition("://")
-    if scheme != "ray" or (("://" in on) and not address):
-        raise InvalidParameter(f"on={on!r}: expected 'local', 'ray', or a cluster such as 'ray://host:10001'")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no figures leave the machine
-    os.environ.setdefault("RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S", str(round(PATIENCE)))  # of three attempts
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Ray's own imports
-            import ray
-    except ImportError as error:
-        raise MissingExtra("ray", "scale") from error
-    given: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-    if not address:
-        given |= {"address": "local", "num_cpus": workers, "num_gpus": 0, "include_dashboard": False}
-        given["object_store_memory"] = STORE
-    else:
-        if address != "auto":
-            _check_reachable(on, address)
-        given["address"] = "auto" if address == "auto" else on
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Ray announces what later versions will do
-            ray.init(**given)
-    except Exception as error:
-        hint = "; if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN" if address else ""
-        raise JobStopped(f"no Ray cluster at {on!r} ({_line(error)}){hint}") from error
-    return ray
-
-
-def _check_reachable(on: str, address: str) -> None:
-    """Refuse at once what Ray would wait for, for half a minute."""
-    host, colon, port = address.rpartition(":")
-    if not (host and colon and port.isdigit()):
-        raise InvalidParameter(f"on={on!r}: expected a host and a port, such as 'ray://host:10001'")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as connection:
-            connection.settimeout(PATIENCE)
-            connection.sendall(HELLO)
-            answer = connection.recv(9)
-        problem = (
-            "" if answer[3:4] == SETTINGS or os.environ.get("RAY_USE_TLS") else "something else is there"
-        )
-    except OSError as error:
-        problem = error.strerror or str(error)
-    if problem:
-        raise JobStopped(
-            f"no Ray cluster answers at {on!r} ({problem}): is it up, and is this the port of its "
-            f"client server?"
-        )
-
-
-def _line(error: Exception) -> str:
-    """What an error says, in one short line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return lines[0][:200]

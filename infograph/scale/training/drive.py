@@ -55,7 +55,7 @@ def train_by_team(
         else:
             from infograph.scale.training.on_ray import train_on_ray
 
-            train_on_ray(Path(name), team, watchers)
+            train_on_ray(Path(name), team, watchers, gpus=estimator.device.startswith("cuda"))
         tensors, run = read_checkpoint(job.checkpoint)
     restore(tensors, estimator.network_, estimator._make_optimiser())
     estimator.network_.eval()
