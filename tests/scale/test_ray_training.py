@@ -1,0 +1,86 @@
+"""Training and grids on a local Ray cluster: what one machine gives, with workers that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infograph import InfoGraph, load_dataset
+from infograph.data.convert import as_graphset
+from infograph.errors import TrainingDiverged
+from infograph.reproduce.cells import as_text
+from infograph.reproduce.compare import Protocol, compare
+from infograph.reproduce.grid import run_grid
+from infograph.reproduce.table1 import table1_cells
+from infograph.train.loop import Progress
+from tests.scale.conftest import molecules
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
+]
+
+
+def train_workers() -> list[int]:
+    """The processes of Ray Train's workers."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"RayTrainWorker" in title:
+            found.append(int(folder.name))
+    return found
+
+
+def test_a_killed_worker_costs_nothing() -> None:
+    graphs = as_graphset(molecules(400))
+    settings: dict[str, Any] = {"dim": 32, "layers": 2, "epochs": 6, "batch_size": 8}
+    alone = InfoGraph(**settings).fit(graphs, workers=2)
+    killed: list[int] = []
+
+    def kill(now: Progress) -> None:
+        if now.epoch >= 2 and not killed:
+            killed.append(train_workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = InfoGraph(**settings).fit(graphs, workers=2, on="ray", watchers=[kill])
+    assert killed
+    expected = alone.network_.state_dict()
+    for name, values in model.network_.state_dict().items():
+        np.testing.assert_array_equal(values.numpy(), expected[name].numpy(), err_msg=name)
+    with pytest.raises(TrainingDiverged, match="lower lr"):
+        InfoGraph(**{**settings, "lr": 1e30}).fit(graphs, workers=2, on="ray")
+
+
+def without_measured(folder: Path) -> dict[str, str]:
+    """Result files but for what was measured."""
+    found = {}
+    for path in sorted(folder.rglob("*.json")):
+        content = json.loads(path.read_text())
+        if isinstance(content, dict):
+            found[path.name] = as_text({k: v for k, v in content.items() if k not in ("measured", "took")})
+    return found
+
+
+def test_grids_give_the_files_of_one_process(tmp_path: Path) -> None:
+    graphs = load_dataset("MUTAG")
+    labels = graphs.graph["y"]
+    protocol = Protocol(repeats=1, folds=3, inner_folds=2)
+    for folder, where in (("here", {}), ("ray", {"workers": 2, "on": "ray"})):
+        compare(graphs, labels, ["wl", "labels"], tmp_path / folder, protocol=protocol, **where)  # type: ignore[arg-type]
+    assert without_measured(tmp_path / "here") == without_measured(tmp_path / "ray")
+    assert len(without_measured(tmp_path / "ray")) == 2
+
+    cells = table1_cells(["MUTAG"], ["labels"], range(2))
+    for folder, where in (("grid here", {}), ("grid ray", {"workers": 2, "on": "ray"})):
+        done = list(run_grid(cells, tmp_path / folder, **where))  # type: ignore[arg-type]
+        assert [each.outcome for each in done] == ["computed"] * len(cells)
+    assert without_measured(tmp_path / "grid here") == without_measured(tmp_path / "grid ray")
