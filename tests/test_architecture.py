@@ -12,6 +12,7 @@ import infograph
 ROOT = Path(infograph.__file__).parent
 ORDER = [
     "errors",
+    "workers",
     "data",
     "nn",
     "mi",
@@ -24,6 +25,7 @@ ORDER = [
     "evaluate",
     "reproduce",
     "report",
+    "tune",
     "understand",
     "explore",
     "scale",

@@ -22,6 +22,7 @@ from infograph.cli.reproduce import reproduce
 from infograph.cli.search import search
 from infograph.cli.study import study
 from infograph.cli.train import train
+from infograph.cli.tune import tune
 
 app = typer.Typer(
     name="infograph",
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.command("study")(study)
 app.command("train")(train)
+app.command("tune")(tune)
 app.command("embed")(embed)
 app.command("predict")(predict)
 app.command("evaluate")(evaluate)

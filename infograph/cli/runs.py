@@ -38,9 +38,7 @@ def train_encoder(graphs: GraphSet, estimator: InfoGraph, keeping: Keeping, team
 
     out, checkpoint = keeping.out, keeping.checkpoint
     with resumable(checkpoint), ProgressReport(err()) as report:
-        estimator.fit(
-            graphs, checkpoint=checkpoint, resume=keeping.resume, watchers=[report], **team.given()
-        )
+        estimator.fit(graphs, checkpoint=checkpoint, resume=keeping.resume, watchers=[report], **team.given())
     estimator.save(out)
     last = estimator.history_[-1] if estimator.history_ else {}
     if keeping.as_json:

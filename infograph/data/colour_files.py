@@ -21,7 +21,7 @@ Named = dict[str, NDArray[Any]]
 
 
 def save_colouring(colouring: Colouring, folder: str | Path) -> Path:
-    """Write it; the folder appears whole or not at all. Rounds that repeat the one before are written once."""
+    """Write it; the folder appears whole or not at all. A round that changed nothing is not written again."""
     arrays: Named = {
         "node_ptr": colouring.node_ptr,
         "node_table": colouring.node_table,
@@ -59,7 +59,8 @@ def open_colouring(folder: str | Path) -> Colouring:
         raise InvalidFile(f"{folder}: no saved colours (format {content.get('format')!r}, not {FORMAT!r})")
     try:
         arrays = {
-            name: open_array(folder / f"{name}.npy", shape, AGAIN) for name, shape in content["arrays"].items()
+            name: open_array(folder / f"{name}.npy", shape, AGAIN)
+            for name, shape in content["arrays"].items()
         }
         shapes, n_rounds = content["sparse"], content["rounds"]
         colours, counts, made = [], [], []  # type: list[Any], list[csr_matrix], list[Round]

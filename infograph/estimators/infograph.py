@@ -306,11 +306,11 @@ class InfoGraph(GraphTransformer):
             collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
             return
         with ProgressReport() if self.verbose else nullcontext() as report:
-            watching = [*([] if report is None else [report]), *watchers]
+            watching: list[Watcher] = [*watchers] if report is None else [report, *watchers]
             if team.alone:
                 history = self._train_here(source, plan, watching)
             else:
-                from infograph.scale.training import train_by_team
+                from infograph.estimators.shared import train_by_team
 
                 history = train_by_team(self, source, graphs, plan, team, watching)
         self.history_ = self.history_ + history

@@ -50,9 +50,7 @@ class PairWeights:
         return own, others
 
 
-def pair_weights(
-    batch: Batch, weighting: Weighting, dtype: torch.dtype, peers: Peers = ALONE
-) -> PairWeights:
+def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype, peers: Peers = ALONE) -> PairWeights:
     """The weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node.
 
     With peers, rows are the own colours and columns the graphs of all of them.

@@ -65,9 +65,7 @@ class LocalGlobal(nn.Module):
         result = contrast(scorer, weights, BOUNDS[self.bound_name], self._chunk_rows(scorer), peers)
         return result if peers is self.peers else self._share(result, batch)
 
-    def scorer(
-        self, states: Sequence[Tensor], vectors: Tensor, batch: Batch, peers: Peers = ALONE
-    ) -> Scorer:
+    def scorer(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch, peers: Peers = ALONE) -> Scorer:
         """The scores T of all pairs of a patch and a distinct graph."""
         if self.patches == "last":
             states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])

@@ -39,9 +39,8 @@ class PriorMatcher(nn.Module):
         squashed = torch.sigmoid(cast(Tensor, _Reverse.apply(graph_vectors)))  # type: ignore[no-untyped-call]
         n_distinct, n_graphs = self.peers.sum(torch.stack([torch.ones_like(copies).sum(), copies.sum()]))
         share = (copies / n_graphs).to(graph_vectors.dtype)
-        return (
-            softplus(-self.network(noise)).sum() / n_distinct + share @ softplus(self.network(squashed))[:, 0]
-        )
+        noise_term = softplus(-self.network(noise)).sum() / n_distinct
+        return cast(Tensor, noise_term + share @ softplus(self.network(squashed))[:, 0])
 
 
 class _Reverse(torch.autograd.Function):

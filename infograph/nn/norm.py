@@ -46,8 +46,8 @@ class WeightedBatchNorm(nn.Module):
         counts = counts.to(states.dtype)
         n_nodes = self.peers.sum(counts.sum())
         normalise: Any = _Normalise.apply
-        scale = (self.weight, self.bias, self.eps)
-        output, mean, variance = normalise(self.peers, states, counts / n_nodes, *scale)
+        share = counts / n_nodes
+        output, mean, variance = normalise(self.peers, states, share, self.weight, self.bias, self.eps)
         self._remember(mean, variance, n_nodes)
         return cast(Tensor, output)
 

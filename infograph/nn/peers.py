@@ -111,4 +111,4 @@ def share_batches(network: nn.Module, peers: Peers) -> None:
     """Let all parts of a network that look at a whole batch know with whom it is shared."""
     for module in network.modules():
         if hasattr(module, "peers"):
-            module.peers = peers
+            setattr(module, "peers", peers)  # noqa: B010 - torch types every attribute as a tensor

@@ -21,7 +21,7 @@ from infograph.evaluate import Evaluation, cross_validate
 from infograph.reproduce.cells import Cell, Result, run_cell
 from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
 from infograph.reproduce.methods import METHODS, Method
-from infograph.scale.side_by_side import Lost, side_by_side
+from infograph.workers.side_by_side import Lost, side_by_side
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def compare(
         limits: what each method may take; one that takes more is stopped, and its line says so.
         watch: told before and after every method.
         workers: methods at a time; those that share a machine take longer than alone.
-        on: "local", or a Ray cluster (`infograph.scale.cluster.connect`), on all machines of which `results` is
-            under the same path.
+        on: "local", or a Ray cluster (`infograph.workers.cluster.connect`), on all machines of which
+            `results` is under the same path.
 
     Raises:
         InvalidParameter: a method is unknown.
@@ -96,7 +96,8 @@ def compare(
     chosen = [find_method(method) for method in methods]
     results = Path(results).absolute()
     found: dict[str, Compared] = {}
-    with tempfile.TemporaryDirectory(prefix=".graphs-", dir=None if on == "local" else _made(results)) as folder:
+    near = None if on == "local" else _made(results)  # on a cluster, where all machines see it
+    with tempfile.TemporaryDirectory(prefix=".graphs-", dir=near) as folder:
         saved = save_graphs(graphs, Path(folder) / "graphs")
         given = (labels, protocol, limits, results)
 
@@ -112,9 +113,7 @@ def compare(
         )
         for job, result in outcomes:
             method = METHODS[job.method]
-            found[job.method] = (
-                Compared(method.title, empty=result.reason) if isinstance(result, Lost) else _row(method, result)
-            )
+            found[job.method] = _row(method, result)
             watch(method.title, len(found), len(chosen), found[job.method].empty)
     return [found[method.name] for method in chosen]
 
@@ -230,7 +229,9 @@ def _more(limits: Limits, before: dict[str, float | None]) -> bool:
     return any(old is not None and (new is None or new > old) for new, old in pairs)
 
 
-def _row(method: Method, result: Result) -> Compared:
+def _row(method: Method, result: Result | Lost) -> Compared:
+    if isinstance(result, Lost):
+        return Compared(method.title, empty=result.reason)
     took, scores = result["took"], result["scores"]
     names = ("mean", "std", "paper")
     shown = {key: math.nan if scores.get(key) is None else scores[key] for key in names}

@@ -11,8 +11,8 @@ from pathlib import Path
 from infograph.errors import InvalidParameter
 from infograph.reproduce.cells import Busy, Cell, Result, run_cell
 from infograph.reproduce.tables import compute
-from infograph.scale.side_by_side import Lost, side_by_side
 from infograph.train.loop import Progress, Watcher
+from infograph.workers.side_by_side import Lost, side_by_side
 
 
 class OutOfTime(Exception):
@@ -48,8 +48,8 @@ def run_grid(
         cells: what to compute, in this order; those with a result are read.
         results: the folder of all results.
         workers: 1 computes here, with all threads; more are processes with one thread each.
-        on: "local", or a Ray cluster (`infograph.scale.cluster.connect`), on all machines of which `results` is
-            under the same path.
+        on: "local", or a Ray cluster (`infograph.workers.cluster.connect`), on all machines of which
+            `results` is under the same path.
         budget: seconds after which no cell begins and trainings stop after their step; None for no limit.
         begin: told of a cell that is about to be computed.
         watch: what watches its training, where there is one worker.

@@ -19,12 +19,12 @@ from contextlib import suppress
 from typing import Any
 
 from infograph.errors import InfoGraphError, JobStopped
-from infograph.scale.cluster import connect, one_line
 from infograph.scale.dispatch import Event
 from infograph.scale.embedder import Embedder
 from infograph.scale.job import Job
 from infograph.scale.outcome import Outcome, attempt, failed
 from infograph.scale.shards import Shard
+from infograph.workers.cluster import connect, one_line
 
 LOOK = 1.0  # seconds between questions for rows
 
@@ -107,7 +107,8 @@ class RayPool:
             return [event for reference in done if (event := self._answer(reference)) is not None]
         except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
             raise JobStopped(
-                f"the Ray cluster was lost ({one_line(error)}): run the same command again, finished shards stay"
+                f"the Ray cluster was lost ({one_line(error)}): run the same command again, "
+                f"finished shards stay"
             ) from error
 
     def close(self) -> None:

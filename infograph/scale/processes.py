@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from infograph.scale.children import Children, Said
 from infograph.scale.dispatch import Event
 from infograph.scale.job import Job
 from infograph.scale.outcome import Outcome
 from infograph.scale.shards import Shard
+from infograph.workers.children import Children, Said
 
 
 class ProcessPool:

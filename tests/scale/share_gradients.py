@@ -43,9 +43,7 @@ def outcome(network: nn.Module, terms: Any) -> dict[str, Any]:
 
 def main(store: Path, rank: int, workers: int, cases: list[dict[str, Any]]) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", store=dist.FileStore(str(store), workers), rank=rank, world_size=workers
-    )
+    dist.init_process_group("gloo", store=dist.FileStore(str(store), workers), rank=rank, world_size=workers)
     peers = Group(dist.new_group())  # type: ignore[arg-type]
     for number, settings in enumerate(cases):
         negatives = settings.pop("negatives", "global")

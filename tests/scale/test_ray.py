@@ -75,7 +75,7 @@ def test_clusters_that_do_not_answer(
     model: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("a.parquet", molecules(3))
-    monkeypatch.setattr("infograph.scale.cluster.PATIENCE", 1.0)
+    monkeypatch.setattr("infograph.workers.cluster.PATIENCE", 1.0)
     began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

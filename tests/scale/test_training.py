@@ -17,14 +17,16 @@ import torch
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
 from infograph.errors import InvalidParameter, JobStopped, TrainingDiverged
-from infograph.scale.children import Children
 from infograph.train.loop import Progress
 from infograph.train.shares import deal
+from infograph.workers.children import Children
 from tests.scale.conftest import molecules
 from tests.scale.share_gradients import build, outcome
 
 CASES: list[dict[str, Any]] = [
-    {"bound": bound, "weighting": weighting} for bound in ("jsd", "dv", "infonce") for weighting in ("graph", "node")
+    {"bound": bound, "weighting": weighting}
+    for bound in ("jsd", "dv", "infonce")
+    for weighting in ("graph", "node")
 ]
 CASES += [
     {"discriminator": "conditioned", "learn_eps": True},
@@ -74,7 +76,7 @@ def test_gradients_are_those_of_the_joined_batch(shared: Any, workers: int, case
 
 
 def _averaged(settings: dict[str, Any], workers: int) -> dict[str, Any]:
-    """Each part contrasted with itself only, from the states of the joined batch: the mean over its patches."""
+    """Each part contrasted with itself only, from the states of the joined batch, and their mean."""
     estimator, source, graphs = build(settings)
     network, local_global = estimator.network_, estimator.network_.local_global
     whole = source.batch(np.arange(len(graphs)))
@@ -147,7 +149,9 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     for name, values in weights(undisturbed).items():
         np.testing.assert_array_equal(weights(model)[name], values, err_msg=name)
     times = {"seconds", "graphs_per_second"}
-    kept = [[{k: v for k, v in e.items() if k not in times} for e in m.history_] for m in (model, undisturbed)]
+    kept = [
+        [{k: v for k, v in e.items() if k not in times} for e in m.history_] for m in (model, undisturbed)
+    ]
     assert kept[0] == kept[1]
 
     longer = InfoGraph(**{**settings, "epochs": 5}).fit(graphs, workers=2, checkpoint=tmp_path, resume=True)
@@ -158,8 +162,11 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_workers_that_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infograph.scale.training.processes.LOOPBACK", {"GLOO_SOCKET_IFNAME": "none"})
-    with pytest.warns(RuntimeWarning), pytest.raises(JobStopped, match="3 times a worker was lost in epoch 1"):
+    monkeypatch.setattr("infograph.estimators.shared.processes.LOOPBACK", {"GLOO_SOCKET_IFNAME": "none"})
+    with (
+        pytest.warns(RuntimeWarning),
+        pytest.raises(JobStopped, match="3 times a worker was lost in epoch 1"),
+    ):
         InfoGraph(dim=8, layers=2, epochs=1).fit(molecules(10), workers=2)
 
 
@@ -171,7 +178,9 @@ def test_a_loss_that_is_not_finite_is_told() -> None:
 
 def test_what_workers_cannot_do(tmp_path: Path) -> None:
     class Mine(torch.nn.Module):
-        def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> list[torch.Tensor]:
+        def forward(
+            self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor
+        ) -> list[torch.Tensor]:
             return [x]
 
     graphs = as_graphset(molecules(10))

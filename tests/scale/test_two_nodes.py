@@ -81,7 +81,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     port, client = free_port(), free_port()
-    head = start("--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false")
+    head = start(
+        "--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"
+    )
     nodes = [head]
     try:
         wait_for_nodes(f"ray://127.0.0.1:{client}", 1)

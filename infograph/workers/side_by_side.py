@@ -12,8 +12,8 @@ from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
 from infograph.errors import InvalidParameter, JobStopped
-from infograph.scale.children import THREADS
-from infograph.scale.cluster import connect, one_line
+from infograph.workers.children import THREADS
+from infograph.workers.cluster import connect, one_line
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
@@ -36,7 +36,7 @@ def side_by_side(
         function: of a module, so that others can import it; what it raises is raised here.
         jobs: what it is called with; the next one is taken when a worker is free.
         workers: how many at a time, with one thread each.
-        on: "local", or a Ray cluster (`infograph.scale.cluster.connect`).
+        on: "local", or a Ray cluster (`infograph.workers.cluster.connect`).
 
     Raises:
         JobStopped: the cluster cannot be reached, or was lost.
@@ -141,7 +141,8 @@ class _RayTasks:
 
     def _gone(self, error: Exception) -> JobStopped:
         return JobStopped(
-            f"the Ray cluster was lost ({one_line(error)}): run the same command again, what is finished stays"
+            f"the Ray cluster was lost ({one_line(error)}): run the same command again, "
+            f"what is finished stays"
         )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from infograph import errors
 from infograph.errors import InfoGraphError
-from infograph.scale.children import Children, Said
 from infograph.train.loop import Progress, Watcher
+from infograph.workers.children import Children, Said
 
 LISTEN, LINGER = 1.0, 0.5  # seconds between two looks, and until the first of several losses is known
 LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
@@ -25,7 +25,7 @@ def train_in_processes(folder: Path, workers: int, number: int, watchers: Sequen
         number: of this attempt.
         watchers: told of every step.
     """
-    children = Children("infograph.scale.training.worker", LOOPBACK)
+    children = Children("infograph.estimators.shared.worker", LOOPBACK)
     try:
         for rank in range(workers):
             store = str(folder / f"store-{number}")

@@ -1,9 +1,9 @@
 """A training run by Ray Train: its workers are placed on a cluster, and started again where one is lost.
 
-Ray Train starts the workers, joins them by `torch.distributed` (gloo on CPUs, NCCL on GPUs), and starts all of
-them again when one is lost; each then reads the job's folder, and so goes on after the last finished epoch. On a
-cluster, that folder must be under the same path on every machine. What the first worker has to tell, and what
-went wrong on any, is in files of that folder: whoever asked for the training may be far away.
+Ray Train starts the workers, joins them by `torch.distributed` (gloo on CPUs, NCCL on GPUs), and starts all
+of them again when one is lost; each then reads the job's folder, and so goes on after the last finished
+epoch. On a cluster, that folder must be under the same path on every machine. What the first worker has to
+tell, and what went wrong on any, is in files of that folder: whoever asked for the training may be far away.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 from infograph import errors
 from infograph.data.storage import replaced_file
 from infograph.errors import InfoGraphError, JobStopped
-from infograph.scale.cluster import connect, one_line
 from infograph.train.loop import Progress, Watcher
 from infograph.train.team import Team
+from infograph.workers.cluster import connect, one_line
 
 PROGRESS, PROBLEM = "progress.json", "problem.json"
 LOOK = 0.2  # seconds between two looks at the folder
@@ -84,7 +84,7 @@ def _work(given: dict[str, Any]) -> None:
     """One worker, once Ray Train has joined all of them."""
     import torch
 
-    from infograph.scale.training.job import work
+    from infograph.estimators.shared.job import work
 
     torch.set_num_threads(1)
     folder, told = Path(given["folder"]), 0.0

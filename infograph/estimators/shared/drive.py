@@ -11,8 +11,8 @@ from infograph.data.graphset import GraphSet
 from infograph.errors import InvalidParameter, JobStopped
 from infograph.estimators.infograph import InfoGraph
 from infograph.estimators.networks import AnyBatcher
-from infograph.scale.training.job import write_job
-from infograph.scale.training.processes import train_in_processes
+from infograph.estimators.shared.job import write_job
+from infograph.estimators.shared.processes import train_in_processes
 from infograph.train.checkpoint import read_checkpoint, restore
 from infograph.train.loop import Epoch, Plan, Watcher
 from infograph.train.team import Team
@@ -53,7 +53,7 @@ def train_by_team(
         if team.on == "local":
             _insist(Path(name), Path(job.checkpoint), team, watchers)
         else:
-            from infograph.scale.training.on_ray import train_on_ray
+            from infograph.estimators.shared.on_ray import train_on_ray
 
             train_on_ray(Path(name), team, watchers, gpus=estimator.device.startswith("cuda"))
         tensors, run = read_checkpoint(job.checkpoint)

@@ -1,7 +1,7 @@
-"""`python -m infograph.scale.training.worker`: one worker of a training run on this machine.
+"""`python -m infograph.estimators.shared.worker`: one worker of a training run on this machine.
 
-Standard input has one line of JSON: the job's folder, the rank, the number of workers. Standard output gets a
-line of JSON per event of the first worker's: {"progress": [...]}, and of any: {"problem": [...]}, {"done": true}.
+Standard input has one line of JSON: the job's folder, the rank, the number of workers. Standard output gets
+lines of JSON: from the first worker {"progress": [...]}, from any {"problem": [...]} and {"done": true}.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def main(say: TextIO) -> None:
     import torch
     from torch import distributed as dist
 
-    from infograph.scale.training.job import work
+    from infograph.estimators.shared.job import work
 
     torch.set_num_threads(1)
     given = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    store = dist.FileStore(given["store"], given["workers"])
+    store = dist.FileStore(given["store"], given["workers"])  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=given["rank"], world_size=given["workers"])
 
     def tell(progress: Progress) -> None:
