@@ -34,7 +34,7 @@ def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
     columns: dict[Level, dict[str, NDArray[Any]]] = {"node": {}, "edge": {}}
     for level in columns:
         for column in getattr(schema, level):
-            values, strangers = _recode(graphs, level, column)
+            values, strangers = recode(graphs, level, column)
             columns[level][column.name] = values
             if strangers:
                 unknown.append(f"{level} column {column.name!r}: {strangers}")
@@ -66,13 +66,10 @@ def concatenate(sets: Iterable[GraphSet]) -> GraphSet:
         raise InvalidParameter("nothing to concatenate: an empty list of GraphSets")
     if len(sets) == 1:
         return sets[0]
-    for graphs in sets[1:]:
-        _check_options(graphs.schema, sets[0].schema)
-    fields: dict[str, Any] = {level: _joint_columns(sets, level) for level in LEVELS}
-    joint = replace(sets[0].schema, **fields)
+    joint = joint_schema([graphs.schema for graphs in sets])
     columns: dict[str, Any] = {
         level: {
-            column.name: np.concatenate([_recode(graphs, level, column)[0] for graphs in sets])
+            column.name: np.concatenate([recode(graphs, level, column)[0] for graphs in sets])
             for column in getattr(joint, level)
         }
         for level in LEVELS
@@ -121,8 +118,12 @@ def _with_others(aligned: GraphSet, graphs: GraphSet) -> GraphSet:
     return aligned
 
 
-def _recode(graphs: GraphSet, level: Level, column: Column) -> tuple[NDArray[Any], str]:
-    """The values of `column` in its own codes, and a sentence on the categories it does not know."""
+def recode(graphs: GraphSet, level: Level, column: Column) -> tuple[NDArray[Any], str]:
+    """The values of a set in the codes of `column`, and a sentence on the categories that it does not know.
+
+    Raises:
+        SchemaMismatch: the set has no such column, or one of another kind.
+    """
     own = graphs.schema.column(level, column.name)
     if own is None:
         have = ", ".join(repr(c.name) for c in getattr(graphs.schema, level)) or "none"
@@ -150,25 +151,37 @@ def _describe(column: Column) -> str:
     return "categories" if column.kind == "categorical" else f"{column.width} {column.kind} value(s) each"
 
 
-def _joint_columns(sets: Sequence[GraphSet], level: Level) -> tuple[Column, ...]:
-    first = getattr(sets[0].schema, level)
+def joint_schema(schemas: Sequence[Schema]) -> Schema:
+    """The schema of several sets together: the columns of the first, with the categories of all.
+
+    Raises:
+        SchemaMismatch: the sets have different columns, or were read with different options.
+    """
+    for schema in schemas[1:]:
+        _check_options(schema, schemas[0])
+    fields: dict[str, Any] = {level: _joint_columns(schemas, level) for level in LEVELS}
+    return replace(schemas[0], **fields)
+
+
+def _joint_columns(schemas: Sequence[Schema], level: Level) -> tuple[Column, ...]:
+    first = getattr(schemas[0], level)
     names = {column.name for column in first}
-    for position, graphs in enumerate(sets[1:], start=1):
-        others = {column.name for column in getattr(graphs.schema, level)}
+    for position, schema in enumerate(schemas[1:], start=1):
+        others = {column.name for column in getattr(schema, level)}
         if others != names:
             raise SchemaMismatch(
                 f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}: "
                 f"only sets of the same columns can be joined"
             )
-    return tuple(_joint_column(sets, level, column) for column in first)
+    return tuple(_joint_column(schemas, level, column) for column in first)
 
 
-def _joint_column(sets: Sequence[GraphSet], level: Level, column: Column) -> Column:
+def _joint_column(schemas: Sequence[Schema], level: Level, column: Column) -> Column:
     if column.kind != "categorical":
         return column
     seen: dict[Category, None] = {}
-    for graphs in sets:
-        own = graphs.schema.column(level, column.name)
+    for schema in schemas:
+        own = schema.column(level, column.name)
         seen.update(dict.fromkeys(own.categories if own else ()))
     return replace(column, categories=tuple(seen))
 

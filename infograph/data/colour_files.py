@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,20 @@ def save_colouring(colouring: Colouring, folder: str | Path) -> Path:
         if k == 1 or made is not colouring.rounds[k - 2]:
             arrays[f"parent_{k}"] = made.parent
             arrays |= _sparse(f"incoming_{k}", made.incoming, shapes)
-    content = {"format": FORMAT, "rounds": len(colouring.rounds), "sparse": shapes}
     with replaced_folder(folder) as work:
         for name, values in arrays.items():
             np.save(work / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)
-        content["arrays"] = {name: list(values.shape) for name, values in arrays.items()}
-        (work / MARKER).write_text(json.dumps(content, indent=1))
+        of_arrays = {name: list(values.shape) for name, values in arrays.items()}
+        write_marker(work, len(colouring.rounds), shapes, of_arrays)
     return Path(folder)
+
+
+def write_marker(
+    work: Path, rounds: int, sparse: Mapping[str, list[int]], arrays: Mapping[str, list[int]]
+) -> None:
+    """Say in a file what a folder holds: how many rounds, the shapes of sparse matrices and of arrays."""
+    content = {"format": FORMAT, "rounds": rounds, "sparse": dict(sparse), "arrays": dict(arrays)}
+    (work / MARKER).write_text(json.dumps(content, indent=1))
 
 
 def open_colouring(folder: str | Path) -> Colouring:
@@ -78,9 +86,10 @@ def open_colouring(folder: str | Path) -> Colouring:
             tuple(colours),
             tuple(made),
             arrays["node_table"],
-            arrays["edge_table"],
+            np.array(arrays["edge_table"]),
             tuple(counts),
             arrays["graph_kinds"],
+            folder.absolute(),
         )
     except (KeyError, AttributeError, TypeError, IndexError) as error:
         raise InvalidFile(f"{folder / MARKER} is damaged ({error}): {AGAIN}") from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ class Colouring:
         edge_table: (L, F_e) the encoder's input of every edge code; (1, 0) without edge features.
         graph_counts: K+1 sparse (G, C_k) matrices: how many nodes of each colour a graph has.
         graph_kinds: (G,) a number for every graph, equal for graphs that no encoder tells apart.
+        folder: where it was opened from, if it is a memory map.
     """
 
     node_ptr: IntArray
@@ -59,6 +61,7 @@ class Colouring:
     edge_table: NDArray[np.float32]
     graph_counts: tuple[csr_matrix, ...]
     graph_kinds: IntArray
+    folder: Path | None = None
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -85,9 +88,9 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
     source, target = graphs.edge_index[:, target_order].astype(np.int64)
     heard_ptr = np.searchsorted(target, np.arange(graphs.n_nodes + 1))
     label, edge_table = _edge_codes(graphs, target_order)
-    weight = _weights(graphs, target_order)
+    weight = arc_weights(graphs, target_order)
     code = label if weight is None else group_rows([label, weight])[0]  # also tells weights apart
-    arcs = _Arcs(source, heard_ptr, code, label, len(edge_table), weight)
+    arcs = SortedArcs(source, heard_ptr, code, label, len(edge_table), weight)
 
     colours: list[IntArray] = [colour]
     made: list[Round] = []
@@ -95,7 +98,8 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
         stable = len(made) > 0 and len(made[-1].parent) == made[-1].incoming.shape[1] // arcs.n_labels
         if not stable:  # a stable partition repeats itself from here on
             colour, first = _refine_once(colour, arcs)
-            made.append(_describe(colours[-1], first, arcs))
+            before = colours[-1]
+            made.append(describe(before, first, arcs, int(before.max(initial=-1)) + 1))
         else:
             made.append(made[-1])
         colours.append(colour)
@@ -106,7 +110,7 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
         node_table,
         edge_table,
         _histograms(graphs.node_ptr, colours),
-        _kinds(graphs.node_ptr, colours[-1]),
+        _group(*graph_keys(graphs.node_ptr, colours[-1]))[0],
     )
 
 
@@ -134,7 +138,7 @@ def edge_width(schema: Schema) -> int:
 
 
 @dataclass(frozen=True)
-class _Arcs:
+class SortedArcs:
     """Arcs sorted by target: node v hears the arcs heard_ptr[v] ... heard_ptr[v+1] - 1."""
 
     source: IntArray
@@ -152,7 +156,8 @@ def _edge_codes(graphs: GraphSet, order: IntArray) -> tuple[IntArray, NDArray[np
     return _tabulate(columns, [graphs.edge[column.name][order] for column in columns])
 
 
-def _weights(graphs: GraphSet, order: IntArray) -> NDArray[Any] | None:
+def arc_weights(graphs: GraphSet, order: IntArray) -> NDArray[Any] | None:
+    """What multiplies the messages along some arcs, if anything does. (E,)."""
     column = graphs.schema.weight
     return None if column is None else graphs.edge[column.name][order].reshape(-1)
 
@@ -165,7 +170,7 @@ def _tabulate(
     return code, np.hstack([c.encode(v[first]) for c, v in zip(columns, values, strict=True)])
 
 
-def _refine_once(colour: IntArray, arcs: _Arcs) -> tuple[IntArray, IntArray]:
+def _refine_once(colour: IntArray, arcs: SortedArcs) -> tuple[IntArray, IntArray]:
     """One round: the new colour of every node, and the first node of each new colour."""
     n_codes = int(arcs.code.max(initial=0)) + 1
     keys = []
@@ -176,12 +181,20 @@ def _refine_once(colour: IntArray, arcs: _Arcs) -> tuple[IntArray, IntArray]:
     return _group(keys[0], keys[1])
 
 
-def _describe(before: IntArray, first: IntArray, arcs: _Arcs) -> Round:
-    """The make-up of every colour, read off its first node."""
+def heard_keys(colour: IntArray, arcs: SortedArcs) -> tuple[Hash, Hash]:
+    """Two keys per node, equal for nodes of the same colour that hear the same; the same in any set. (N,)."""
+    own, keys = colour.astype(np.uint64), []
+    heard = (own[arcs.source] << np.uint64(32)) | arcs.code.astype(np.uint64)
+    for salt in (FIRST, SECOND):
+        keys.append(_mix(_segment_sum(_mix(heard * FIRST + salt), arcs.heard_ptr) + salt * own))
+    return keys[0], keys[1]
+
+
+def describe(before: IntArray, first: IntArray, arcs: SortedArcs, n_before: int) -> Round:
+    """The make-up of colours, read off the first node of each; there were `n_before` in the round before."""
     rows, ptr = ranges(arcs.heard_ptr, first)
     columns = before[arcs.source[rows]].astype(np.int64) * arcs.n_labels + arcs.label[rows]
     values = np.ones(len(rows), np.float32) if arcs.weight is None else arcs.weight[rows].astype(np.float32)
-    n_before = int(before.max(initial=-1)) + 1
     incoming = csr_matrix((values, columns, ptr), shape=(len(first), n_before * arcs.n_labels))
     incoming.sum_duplicates()
     return Round(before[first], incoming)
@@ -191,18 +204,19 @@ def _histograms(ptr: IntArray, rounds: Sequence[IntArray]) -> tuple[csr_matrix, 
     """Colours per graph after each round; a round that changed nothing shares that of the round before."""
     made: list[csr_matrix] = []
     for k, colours in enumerate(rounds):
-        made.append(made[-1] if k and colours is rounds[k - 1] else _histogram(ptr, colours))
+        made.append(made[-1] if k and colours is rounds[k - 1] else count_colours(ptr, colours))
     return tuple(made)
 
 
-def _kinds(ptr: IntArray, colours: IntArray) -> IntArray:
-    """Graphs with the same multiset of colours get the same number. (G,)."""
+def graph_keys(ptr: IntArray, colours: IntArray) -> tuple[Hash, Hash]:
+    """Two keys per graph, equal for graphs with the same multiset of colours. (G,)."""
     last = colours.astype(np.uint64)
-    keys = [_mix(_segment_sum(_mix(last * FIRST + salt), ptr)) for salt in (FIRST, SECOND)]
-    return _group(keys[0], keys[1])[0]
+    first, second = (_mix(_segment_sum(_mix(last * FIRST + salt), ptr)) for salt in (FIRST, SECOND))
+    return first, second
 
 
-def _histogram(ptr: IntArray, colours: IntArray) -> csr_matrix:
+def count_colours(ptr: IntArray, colours: IntArray) -> csr_matrix:
+    """How many nodes of each colour every graph has. (G, C)."""
     shape = (len(ptr) - 1, int(colours.max(initial=-1)) + 1)
     counts = csr_matrix((np.ones(len(colours), np.float32), colours.copy(), ptr.copy()), shape=shape)
     counts.sum_duplicates()  # works in place, hence the copies
@@ -211,12 +225,17 @@ def _histogram(ptr: IntArray, colours: IntArray) -> csr_matrix:
 
 def group_rows(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     """Number the distinct rows of some columns in order of first appearance: codes (N,), first rows (C,)."""
+    return _group(*row_keys(columns))
+
+
+def row_keys(columns: Sequence[NDArray[Any]]) -> tuple[Hash, Hash]:
+    """Two keys per row, equal for equal rows. (N,)."""
     keys = [np.zeros(len(columns[0]), np.uint64) for _ in range(2)]
     for column in columns:
         for values in column.reshape(len(column), math.prod(column.shape[1:])).T:
             bits = _bits(values)
             keys = [_mix(key * FIRST + bits + salt) for key, salt in zip(keys, (FIRST, SECOND), strict=True)]
-    return _group(keys[0], keys[1])
+    return keys[0], keys[1]
 
 
 def _bits(values: NDArray[Any]) -> Hash:
@@ -227,13 +246,14 @@ def _bits(values: NDArray[Any]) -> Hash:
 
 def _group(first_key: Hash, second_key: Hash) -> tuple[IntArray, IntArray]:
     """Codes by first appearance, and where each appears first; the second key guards against collisions."""
-    codes, first = _number(first_key)
+    codes, first = number_keys(first_key)
     if not np.array_equal(second_key[first][codes], second_key):
-        codes, first = _number(_mix(first_key) ^ second_key)
+        codes, first = number_keys(_mix(first_key) ^ second_key)
     return codes, first
 
 
-def _number(key: Hash) -> tuple[IntArray, IntArray]:
+def number_keys(key: Hash) -> tuple[IntArray, IntArray]:
+    """Number keys by first appearance: codes (N,), first rows (C,)."""
     encoded = pa.array(key).dictionary_encode()  # a hash table: 5x faster than sorting
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     first = np.empty(len(encoded.dictionary), np.int64)

@@ -24,7 +24,7 @@ MARKER = "schema.json"
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
     """Write `graphs` to `folder`; it appears whole or not at all, and replaces an older one."""
-    _check_graphs_folder(Path(folder))
+    check_graphs_folder(Path(folder))
     with replaced_folder(folder) as work:
         arrays = {
             "node_ptr": graphs.node_ptr,
@@ -32,18 +32,22 @@ def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
             "edges": graphs.edges,
             "ids": graphs.ids,
         }
-        content: dict[str, Any] = {"format": FORMAT, "schema": graphs.schema.to_dict(), "arrays": {}}
         for level in LEVELS:
             for position, column in enumerate(getattr(graphs.schema, level)):
                 arrays[f"{level}_{position}"] = getattr(graphs, level)[column.name]
         for name, values in arrays.items():
             np.save(work / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)
-            content["arrays"][name] = list(values.shape)
-        (work / MARKER).write_text(json.dumps(content, indent=1))
+        shapes = {name: list(values.shape) for name, values in arrays.items()}
+        (work / MARKER).write_text(json.dumps(describe_graphs(graphs.schema, shapes), indent=1))
     return Path(folder)
 
 
-def _check_graphs_folder(folder: Path) -> None:
+def describe_graphs(schema: Schema, shapes: Mapping[str, list[int]]) -> dict[str, Any]:
+    """What the marker file of a saved GraphSet says."""
+    return {"format": FORMAT, "schema": schema.to_dict(), "arrays": dict(shapes)}
+
+
+def check_graphs_folder(folder: Path) -> None:
     """Refuse to replace anything but a saved GraphSet."""
     if folder.is_file():
         raise InvalidParameter(f"{folder} is a file; a GraphSet is saved to a folder")

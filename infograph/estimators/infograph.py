@@ -174,6 +174,7 @@ class InfoGraph(GraphTransformer):
         workers: int = 1,
         on: str = "local",
         negatives: Negatives = "global",
+        scratch: str | Path | None = None,
     ) -> Self:
         """Learn from graphs; `y` is ignored.
 
@@ -188,9 +189,12 @@ class InfoGraph(GraphTransformer):
             on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
             negatives: "global" contrasts a patch with the graphs of all workers, "local" with its own
                 worker's only, which is another loss.
+            scratch: a folder for what does not fit into memory: graphs are coloured block by block, and their
+                colours kept there, for this and later runs. With graphs that were opened as a memory map,
+                training then needs little memory, however many they are.
         """
         team = Team(workers, on, negatives)
-        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, team=team)
+        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, team=team, scratch=scratch)
         return self
 
     def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
@@ -221,6 +225,7 @@ class InfoGraph(GraphTransformer):
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
         team: Team = SOLO,
+        scratch: str | Path | None = None,
     ) -> tuple[AnyBatcher, GraphSet]:
         check_settings(self)
         warm = self.warm_start and hasattr(self, "schema_")
@@ -236,7 +241,7 @@ class InfoGraph(GraphTransformer):
         try:
             if not warm:
                 self._build(known.schema, architecture)
-            source = self._source(known)
+            source = self._source(known, scratch)
             plan = self._plan(known, epochs, checkpoint, resume)
             self._train(source, known, plan, watchers, team)
         except BaseException:
@@ -257,9 +262,9 @@ class InfoGraph(GraphTransformer):
                     f"set it back, or start anew with fit and warm_start=False"
                 )
 
-    def _source(self, graphs: GraphSet) -> AnyBatcher:
+    def _source(self, graphs: GraphSet, scratch: str | Path | None = None) -> AnyBatcher:
         features: NodeFeatures = self._built["node_features"]
-        return make_source(self.network_.encoder, graphs, features, choose_device(self.device))
+        return make_source(self.network_.encoder, graphs, features, choose_device(self.device), scratch)
 
     def _build(self, schema: Schema, architecture: Architecture) -> None:
         """A network with fresh weights for graphs of this schema."""

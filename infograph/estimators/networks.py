@@ -6,12 +6,16 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
+from infograph.data.colour_blocks import refine_on_disk
+from infograph.data.colour_files import MARKER, open_colouring
 from infograph.data.colours import edge_width, node_width, refine
+from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
@@ -106,15 +110,24 @@ class Architecture:
 
 
 def make_source(
-    encoder: GraphEncoder, graphs: GraphSet, node_features: NodeFeatures, device: torch.device
+    encoder: GraphEncoder,
+    graphs: GraphSet,
+    node_features: NodeFeatures,
+    device: torch.device,
+    scratch: str | Path | None = None,
 ) -> AnyBatcher:
-    """Batches of graphs for an encoder."""
+    """Batches of graphs for an encoder; their colours go to the folder `scratch`, if there is one."""
     layers = len(encoder.widths)
     if isinstance(encoder, NodeEncoder):
         return NodeBatcher(graphs, layers, node_features, device)
     if isinstance(encoder, ENN):
         return LinkBatcher(graphs, layers, node_features, device)
-    return Batcher(refine(graphs, layers, node_features=node_features), device)
+    if scratch is None:
+        return Batcher(refine(graphs, layers, node_features=node_features), device)
+    folder = Path(scratch) / f"colours-{layers}-{node_features}-{fingerprint(graphs)}"
+    if (folder / MARKER).is_file():
+        return Batcher(open_colouring(folder), device)
+    return Batcher(refine_on_disk(graphs, layers, folder, node_features=node_features), device)
 
 
 def _choose(graphs: GraphSet) -> Literal["gin", "enn-s2s"]:

@@ -48,6 +48,7 @@ class TrainJob:
         epochs, seed, identity: of the plan.
         negatives: see `Team`.
         least: graphs per batch.
+        colours: the folder of the colours; empty for encoders that need the graphs.
     """
 
     params: dict[str, Any]
@@ -59,6 +60,7 @@ class TrainJob:
     identity: dict[str, Any]
     negatives: Negatives
     least: int
+    colours: str
 
 
 def write_job(
@@ -69,8 +71,9 @@ def write_job(
         raise InvalidParameter(
             "a module of your own cannot be sent to workers: take encoder='gin', or train with workers=1"
         )
+    colours = ""
     if isinstance(source, Batcher):
-        save_colouring(source.colouring, folder / COLOURS)
+        colours = str(source.colouring.folder or save_colouring(source.colouring, folder / COLOURS))
     else:
         save_graphs(source.graphs, folder / GRAPHS)
     built = estimator._built
@@ -86,6 +89,7 @@ def write_job(
         identity=identity,
         negatives=team.negatives,
         least=team.least,
+        colours=colours,
     )
     (folder / FILE).write_text(json.dumps(dataclasses.asdict(job)))
     if not plan.resume:
@@ -111,12 +115,12 @@ def work(folder: Path, *, watchers: Sequence[Watcher] = ()) -> None:
         identity=job.identity,
         keeps=peers.rank == 0,
     )
-    source = _open_source(estimator, folder, device)
+    source = _open_source(estimator, job, folder, device)
     estimator._train_here(source, plan, watchers if peers.rank == 0 else (), peers, job.least)
 
 
-def _open_source(estimator: InfoGraph, folder: Path, device: torch.device) -> AnyBatcher:
-    if (folder / COLOURS).is_dir():
-        return Batcher(open_colouring(folder / COLOURS), device)
+def _open_source(estimator: InfoGraph, job: TrainJob, folder: Path, device: torch.device) -> AnyBatcher:
+    if job.colours:
+        return Batcher(open_colouring(job.colours), device)
     graphs = open_graphs(folder / GRAPHS)
     return make_source(estimator.network_.encoder, graphs, estimator._built["node_features"], device)
