@@ -172,6 +172,26 @@ def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str
     return found
 
 
+TRAIN = """
+import json, sys
+import torch
+torch.set_num_threads(1)
+from infograph import InfoGraph, load_dataset
+graphs = load_dataset(sys.argv[1])
+model = InfoGraph(epochs=int(sys.argv[3])).fit(graphs, workers=int(sys.argv[2]))
+print(json.dumps([record["seconds"] for record in model.history_]))
+"""
+
+
+def training(data: str, workers: int, epochs: int) -> dict[str, Any]:
+    """The quickest epoch of a training run by workers of one thread each, in a process of its own."""
+    command = [sys.executable, "-c", TRAIN, data, str(workers), str(epochs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = min(json.loads(done.stdout.splitlines()[-1]))
+    print(f"training on {data}, {workers} workers: {seconds:.2f} s an epoch", flush=True)
+    return {"case": f"training, {data}, {workers} workers", "epoch_seconds": round(seconds, 2)}
+
+
 def measure(molecules: int, dim: int, ray: bool) -> list[dict[str, Any]]:
     """All cases, one after the other."""
     qm9 = load_dataset("QM9").graph["smiles"].tolist()
@@ -184,7 +204,7 @@ def measure(molecules: int, dim: int, ray: bool) -> list[dict[str, Any]]:
         cases = [(1, "local"), (2, "local"), *([(1, "ray"), (2, "ray")] if ray else [])]
         for workers, on in cases:
             found.append(job(model, folder / "shards", folder / f"{on}{workers}", workers, on))
-    return found
+    return found + [training("REDDIT-BINARY", workers, 3) for workers in (1, 2)]
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from infograph.cli.output import show
 from infograph.cli.predict import predict
 from infograph.cli.reproduce import reproduce
 from infograph.cli.search import search
+from infograph.cli.store import store
 from infograph.cli.study import study
 from infograph.cli.train import train
 from infograph.cli.tune import tune
@@ -37,6 +38,7 @@ app.command("study")(study)
 app.command("train")(train)
 app.command("tune")(tune)
 app.command("embed")(embed)
+app.command("store")(store)
 app.command("predict")(predict)
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)

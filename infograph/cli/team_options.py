@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-WORKERS = "Several workers"
+WORKERS = "Several workers, many graphs"
 WHERE = "local, ray, or the address of a Ray cluster: ray://host:port."
 
 
@@ -32,12 +33,21 @@ class TeamOptions:
         ),
     ] = "global"
 
+    scratch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep what does not fit into memory there.",
+            rich_help_panel=WORKERS,
+        ),
+    ] = None
+
     def refuse(self) -> None:
         """Say what the options are for, where a model is to learn labels."""
         if self != TeamOptions():
             raise typer.BadParameter(
-                "--workers, --on and --negatives are for training without labels: leave out --target, and "
-                "start from the encoder with --init-from"
+                "--workers, --on, --negatives and --scratch are for training without labels: leave out "
+                "--target, and start from the encoder with --init-from"
             )
 
     def given(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Jobs that outgrow one process: vectors of many files of graphs, in processes here or on a Ray cluster."""
+"""Jobs that outgrow one process or its memory: vectors of many files of graphs, and one set made of them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,7 @@ from infograph.scale.embed import embed_shards as embed_shards
 from infograph.scale.report import Failure as Failure
 from infograph.scale.report import Progress as Progress
 from infograph.scale.report import Report as Report
+from infograph.scale.store import Stored as Stored
+from infograph.scale.store import store_graphs as store_graphs
 
-__all__ = ["Failure", "Progress", "Report", "embed_shards"]
+__all__ = ["Failure", "Progress", "Report", "Stored", "embed_shards", "store_graphs"]
