@@ -1,9 +1,9 @@
-"""README's tables, made from the result files.
+"""The tables of README and docs/scale.md, made from the result files.
 
     python -m benchmarks.readme
 
-Replaces what stands between `<!-- name -->` and `<!-- /name -->` in README.md. A test fails where README
-differs from what the files give.
+Replaces what stands between `<!-- name -->` and `<!-- /name -->`. A test fails where a text differs from what
+the files give.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.methods import SETS
+from benchmarks.scale_tables import plan, scale_table
 from infograph.report.reproduction import readme_blocks
 from infograph.reproduce.methods import METHODS
 
@@ -27,6 +28,7 @@ ALL_METHODS = ROOT / "benchmarks" / "results" / "methods.json"
 SKIPGRAM = ROOT / "benchmarks" / "results" / "skipgram.json"
 EXPLORER = ROOT / "benchmarks" / "results" / "explorer.json"
 SEARCH = ROOT / "benchmarks" / "results" / "search.json"
+SCALE = ROOT / "benchmarks" / "results" / "scale.json"
 
 
 def study_table(study: dict[str, Any]) -> str:
@@ -170,17 +172,27 @@ def render(readme: str) -> str:
         ),
         **readme_blocks(ROOT / "results"),
     }
+    return _filled(readme, blocks)
+
+
+def render_scale(text: str) -> str:
+    """docs/scale.md with its figures made anew."""
+    rows = json.loads(SCALE.read_text())
+    return _filled(text, {"benchmark:scale": scale_table(rows), "plan": plan(rows)})
+
+
+def _filled(text: str, blocks: dict[str, str]) -> str:
     for name, table in blocks.items():
         pattern = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
-        if not pattern.search(readme):
-            raise ValueError(f"README has no place for {name}")
-        readme = pattern.sub(lambda _, n=name, t=table: f"<!-- {n} -->\n{t}\n<!-- /{n} -->", readme)
-    return readme
+        if not pattern.search(text):
+            raise ValueError(f"there is no place for {name}")
+        text = pattern.sub(lambda _, n=name, t=table: f"<!-- {n} -->\n{t}\n<!-- /{n} -->", text)
+    return text
 
 
 def main() -> None:
-    path = ROOT / "README.md"
-    path.write_text(render(path.read_text()))
+    for path, made in ((ROOT / "README.md", render), (ROOT / "docs" / "scale.md", render_scale)):
+        path.write_text(made(path.read_text()))
 
 
 if __name__ == "__main__":

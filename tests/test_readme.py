@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import infograph
-from benchmarks.readme import ROOT, render
+from benchmarks.readme import ROOT, render, render_scale
 from infograph.cli.app import app
 from infograph.report.reproduction import Tables, as_tables
 
@@ -19,6 +19,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 def test_tables_are_what_the_files_give():
     assert render(README) == README
+    scale = (ROOT / "docs" / "scale.md").read_text()
+    assert render_scale(scale) == scale
 
 
 @pytest.mark.parametrize("block", BLOCKS)

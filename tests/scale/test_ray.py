@@ -90,3 +90,14 @@ def test_clusters_that_do_not_answer(
         with pytest.raises(InvalidParameter, match="expected"):
             embed_shards(model, tmp_path / "in", tmp_path / "out", on=on)
     assert embed_shards(model, tmp_path / "in", tmp_path / "out").complete  # nothing was left locked
+
+
+def test_the_cluster_file_of_the_docs_is_valid() -> None:
+    """By Ray's own rules for such files."""
+    pytest.importorskip("ray")
+    import yaml
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    text = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    config = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    validate_config(prepare_config(config))
