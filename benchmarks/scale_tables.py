@@ -86,7 +86,8 @@ def plan(rows: Sequence[Row]) -> str:
             f"- Workers exchange {gradients / 1e6:.0f} MB of gradients per step, {1000 * talk:.0f} ms "
             f"between machines at 10 Gbit/s. A step shared by {WORKERS} machines of a core each would take "
             f"about {1000 * shared:.0f} ms, {step / shared:.1f} times faster than one, "
-            f"{talk / shared:.0%} of it talk: from there on, larger batches or threads inside a machine help more than workers.",
+            f"{talk / shared:.0%} of it talk: from there on, larger batches or threads inside a machine help "
+            f"more than workers.",
         ]
     )
 
