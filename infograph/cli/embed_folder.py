@@ -71,15 +71,9 @@ def embed_folder(
     Raises:
         JobStopped: a shard could not be embedded; the others are.
     """
-    from infograph.data.formats.reading import ReadOptions
-    from infograph.errors import InvalidParameter, JobStopped
+    from infograph.errors import JobStopped
     from infograph.scale import embed_shards
 
-    if reading.label or reading.unit or reading.units or reading.atomisation:
-        raise InvalidParameter(
-            "--label, --unit, --units and --atomisation are not for a folder of vectors, where columns are "
-            "copied as they are: name them in --columns"
-        )
     try:
         with Rows() as bar, redirect_stdout(sys.stderr):  # Ray has something to say of lost workers
             report = embed_shards(
@@ -91,14 +85,7 @@ def embed_folder(
                 block=options.block,
                 columns=None if columns == "all" else names(columns) or (),
                 errors=errors,
-                reading=ReadOptions(
-                    smiles=reading.smiles,
-                    id=reading.id_column,
-                    directed=reading.directed,
-                    hydrogens=reading.hydrogens,
-                    stereo=reading.stereo,
-                    salts=reading.salts,
-                ),
+                reading=reading.of_shards(),
                 progress=bar,
             )
     except KeyboardInterrupt as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from infograph.data.formats.reading import ReadOptions
     from infograph.data.graphset import GraphSet
     from infograph.data.schema import Schema
 
@@ -125,6 +126,29 @@ class ReadingOptions:
         bool,
         typer.Option("--atomisation", help="U0, U, H, G of QM9 without free atoms.", rich_help_panel=READING),
     ] = False
+
+    def of_shards(self) -> ReadOptions:
+        """How many files are read, whose columns are kept as they are.
+
+        Raises:
+            InvalidParameter: an option that says what columns hold.
+        """
+        from infograph.data.formats.reading import ReadOptions
+        from infograph.errors import InvalidParameter
+
+        if self.label or self.unit or self.units or self.atomisation:
+            raise InvalidParameter(
+                "--label, --unit, --units and --atomisation are not for many files, whose columns are kept "
+                "as they are: name them in --columns"
+            )
+        return ReadOptions(
+            smiles=self.smiles,
+            id=self.id_column,
+            directed=self.directed,
+            hydrogens=self.hydrogens,
+            stereo=self.stereo,
+            salts=self.salts,
+        )
 
     def read(
         self,

@@ -41,7 +41,6 @@ def store(
 
     [bold]infograph train graphs --scratch scratch --workers 8 --out model[/bold]
     """
-    from infograph.data.formats.reading import ReadOptions
     from infograph.scale.store import store_graphs
 
     with Rows() as bar:
@@ -50,14 +49,7 @@ def store(
             out,
             columns=None if columns == "all" else names(columns) or (),
             rejects=rejects,
-            reading=ReadOptions(
-                smiles=reading.smiles,
-                id=reading.id_column,
-                directed=reading.directed,
-                hydrogens=reading.hydrogens,
-                stereo=reading.stereo,
-                salts=reading.salts,
-            ),
+            reading=reading.of_shards(),
             block=block,
             progress=bar,
         )

@@ -304,3 +304,23 @@ def test_the_quick_parser_sees_the_same_molecules() -> None:
     assert fingerprint(quick) == fingerprint(whole)
     assert quick.rejected == whole.rejected
     assert np.array_equal(quick.ids, whole.ids)
+
+
+ODD_RINGS = (
+    *("c1ccc2cccc2cc1", "[nH]1cccc1", "C1=CC=CC=C1", "c1cc[n+]([O-])cc1", "O=c1cccc[nH]1", "[cH-]1cccc1"),
+    *("c1cc2ccc3cccc4ccc(c1)c2c34", "*1ccccc1", "c1ccccc1.[Fe]", "C1=CC=C[CH+]C=C1", "[se]1cccc1"),
+    *("b1ccccc1", "c1ccc(cc1)-c1ccccc1", "CN(=O)=O", "[Na+].[O-]c1ccccc1", "O=C1C=CC(=O)C=C1"),
+    *("c1ccc2c(c1)[nH]c1ccccc12", "[H]c1ccccc1", "C1=NC=NC=N1", "p1ccccc1", "S1C=CC=C1", "CC", "C"),
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"keep_smiles": False}, {"hydrogens": True}, {"stereo": True}])
+def test_aromatic_atoms_are_those_of_rdkit(options):
+    """They are found by their bonds."""
+    graphs = from_molecules(ODD_RINGS, **options)
+    expected = []
+    for text in ODD_RINGS:
+        mol = Chem.MolFromSmiles(text)
+        mol = Chem.AddHs(mol) if options.get("hydrogens") else mol
+        expected += [int(atom.GetIsAromatic()) for atom in mol.GetAtoms()]
+    assert graphs.node["aromatic"].tolist() == expected

@@ -14,11 +14,13 @@ import pytest
 from infograph import InfoGraph, load_dataset
 from infograph.data.convert import as_graphset
 from infograph.errors import TrainingDiverged
+from infograph.report.parts import make_parts
 from infograph.reproduce.cells import as_text
 from infograph.reproduce.compare import Protocol, compare
 from infograph.reproduce.grid import run_grid
 from infograph.reproduce.table1 import table1_cells
 from infograph.train.loop import Progress
+from infograph.tune import tune
 from tests.scale.conftest import molecules
 
 pytestmark = [
@@ -80,6 +82,13 @@ def test_grids_give_the_files_of_one_process(tmp_path: Path) -> None:
         compare(graphs, labels, ["wl", "labels"], tmp_path / folder, protocol=protocol, **where)  # type: ignore[arg-type]
     assert without_measured(tmp_path / "here") == without_measured(tmp_path / "ray")
     assert len(without_measured(tmp_path / "ray")) == 2
+
+    parts = make_parts(graphs, ["y"], task="classification", validation=0, test=0.2)
+    space = {"lr": [1e-2, 1e-4]}
+    here = tune(InfoGraph(dim=8, layers=2, epochs=1), space, parts, tmp_path / "tune here", workers=2)
+    far = tune(InfoGraph(dim=8, layers=2, epochs=1), space, parts, tmp_path / "tune ray", workers=2, on="ray")
+    assert far.to_dict() == here.to_dict()
+    assert without_measured(tmp_path / "tune here") == without_measured(tmp_path / "tune ray")
 
     cells = table1_cells(["MUTAG"], ["labels"], range(2))
     for folder, where in (("grid here", {}), ("grid ray", {"workers": 2, "on": "ray"})):

@@ -147,7 +147,7 @@ class _Builder:
         elif descriptors:
             attached = partial(Chem.Atom.GetTotalNumHs, includeNeighbors=True)
             self.atoms.append((HYDROGENS, attached, array("B")))
-        self.atoms.append((AROMATIC, Chem.Atom.GetIsAromatic, array("B")))
+        self.aromatic_place = len(self.atoms)  # among the columns; bonds tell it, which is quicker
         if stereo:
             self.atoms.append((CHIRALITY, _chirality, array("B")))
         if descriptors:
@@ -193,7 +193,12 @@ class _Builder:
     def build(self, ids: NDArray[Any], rejected: tuple[Rejected, ...]) -> GraphSet:
         """All molecules added so far."""
         edge_counts, edges, bond, stereo = self.bonds.arcs()
+        node_ptr, edge_ptr = pointer(np.array(self.sizes, np.int64)), pointer(edge_counts)
         node: Columns = [(column, _codes(column, values)) for column, _, values in self.atoms]
+        aromatic = np.zeros(node_ptr[-1], np.int32)
+        sources = edges[0] + np.repeat(node_ptr[:-1], edge_counts)
+        aromatic[sources[bond == BOND.categories.index("aromatic")]] = 1  # such atoms have such bonds
+        node.insert(self.aromatic_place, (AROMATIC, aromatic))
         edge: Columns = [(BOND, bond), (STEREO, stereo)] if self.stereo else [(BOND, bond)]
         graph: Columns = [(SMILES, np.array(self.smiles, np.str_))] if self.keep_smiles else []
         if self.strip is not None:
@@ -201,8 +206,8 @@ class _Builder:
         if self.positions:
             node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
         return GraphSet(
-            node_ptr=pointer(np.array(self.sizes, np.int64)),
-            edge_ptr=pointer(edge_counts),
+            node_ptr=node_ptr,
+            edge_ptr=edge_ptr,
             edges=edges,
             node={column.name: values for column, values in node},
             edge={column.name: values for column, values in edge},
