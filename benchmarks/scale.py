@@ -1,6 +1,6 @@
 """SMILES to vectors at scale: beside RDKit's parser alone, in processes, and on Ray.
 
-    python -m benchmarks.scale [--molecules 1000000] [--dim 128] [--out benchmarks/results]
+    python -m benchmarks.scale [--only cores|jobs|training] [--molecules 1000000] [--dim 128] [--out DIR]
 
 Nothing that reads SMILES with RDKit can be faster than `MolFromSmiles` alone, so rates stand beside it: of
 QM9's molecules and of drug-like ones, four times as large, that are put together here from pieces. The three
@@ -227,28 +227,34 @@ def _workers(count: int) -> str:
     return f"{count} {'workers' if count > 1 else 'worker'}"
 
 
-def measure(molecules: int, dim: int, ray: bool) -> list[dict[str, Any]]:
-    """All cases, one after the other."""
-    qm9 = load_dataset("QM9").graph["smiles"].tolist()
+def cores(qm9: Sequence[str], dim: int) -> list[dict[str, Any]]:
+    """The speed of one core."""
     every = max(1, len(qm9) // SAMPLE)
-    found = [one_core("QM9", qm9[::every][:SAMPLE], dim), one_core("drug-like", druglike(SAMPLE // 2), dim)]
+    return [one_core("QM9", qm9[::every][:SAMPLE], dim), one_core("drug-like", druglike(SAMPLE // 2), dim)]
+
+
+def jobs(qm9: Sequence[str], dim: int, molecules: int) -> list[dict[str, Any]]:
+    """Storing, and whole jobs, those here and on Ray in turns."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = InfoGraph(dim=dim, epochs=0).fit(qm9[::1000]).save(folder / "model")
         write_shards(folder / "shards", qm9, molecules)
-        found.append(stored(folder, folder / "shards"))
+        found = [stored(folder, folder / "shards")]
         for workers in (1, 2):
-            places = ("local", "ray") if ray else ("local",)
             runs = [
                 job(model, folder / "shards", folder / f"{on}{workers}-{turn}", workers, on)
                 for turn in range(TURNS)
-                for on in places
+                for on in ("local", "ray")
             ]
-            for on in places:
+            for on in ("local", "ray"):
                 own = [run for run in runs if run["case"].endswith(on)]
                 found.append(min(own, key=lambda run: float(run["seconds"])))
-    found += [training("REDDIT-BINARY", workers, 3) for workers in (1, 2)]
-    return [*found, training("QM9", 1, 1)]
+    return found
+
+
+def trainings() -> list[dict[str, Any]]:
+    """Epochs by one worker and by two, and on molecules."""
+    return [*(training("REDDIT-BINARY", workers, 3) for workers in (1, 2)), training("QM9", 1, 1)]
 
 
 def main() -> None:
@@ -257,11 +263,21 @@ def main() -> None:
     parser.add_argument("--molecules", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--only", choices=("cores", "jobs", "training"), help="measure only these again")
     given = parser.parse_args()
-    found = measure(given.molecules, given.dim, not given.no_ray)
+    qm9 = load_dataset("QM9").graph["smiles"].tolist()
+    found: list[dict[str, Any]] = []
+    if given.only in (None, "cores"):
+        found += cores(qm9, given.dim)
+    if given.only in (None, "jobs"):
+        found += jobs(qm9, given.dim, given.molecules)
+    if given.only in (None, "training"):
+        found += trainings()
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "scale.json").write_text(json.dumps(found, indent=1) + "\n")
+    path = given.out / "scale.json"
+    before = json.loads(path.read_text()) if path.is_file() else []
+    known = {row["case"]: row for row in [*before, *found]}  # those of today in the place of older ones
+    path.write_text(json.dumps(list(known.values()), indent=1) + "\n")
 
 
 if __name__ == "__main__":

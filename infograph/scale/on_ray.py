@@ -23,20 +23,25 @@ from infograph.scale.dispatch import Event
 from infograph.scale.embedder import Embedder
 from infograph.scale.job import Job
 from infograph.scale.outcome import Outcome, attempt, failed
+from infograph.scale.places import progress_of
 from infograph.scale.shards import Shard
 from infograph.workers.cluster import connect, one_line
 
-LOOK = 1.0  # seconds between questions for rows
+LOOK = 1.0  # seconds between two looks at how far an actor is
 
 
 class Embedding:
-    """What an actor is: an embedder, and how far it is; the two calls run side by side."""
+    """What an actor is: an embedder that says in a file how far it is.
+
+    It answers one call at a time, in its main thread: RDKit, which is most of the work, takes a tenth longer
+    in any other one, where memory is handed out more slowly.
+    """
 
     def __init__(self, job: str) -> None:
         import torch
 
         torch.set_num_threads(1)
-        self._job, self._rows = Job.from_json(job), 0
+        self._job = Job.from_json(job)
 
     def ready(self) -> tuple[int, dict[str, Any] | None]:
         """The process it is in, once the model is there; the outcome of the job if it cannot be read."""
@@ -48,15 +53,20 @@ class Embedding:
 
     def embed(self, shard: dict[str, Any]) -> dict[str, Any]:
         """Embed a shard."""
-        self._rows = 0
-        return dataclasses.asdict(attempt(self._embedder, Shard(**shard), self._count))
+        told, place = 0.0, progress_of(self._job.out, shard["name"])
 
-    def rows(self) -> int:
-        """Rows of the shard it is at."""
-        return self._rows
+        def tell(rows: int) -> None:
+            nonlocal told
+            if time.monotonic() - told > LOOK:
+                told = time.monotonic()
+                with suppress(OSError):  # the shard itself will say what is wrong
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_text(str(rows))
 
-    def _count(self, rows: int) -> None:
-        self._rows = rows
+        outcome = attempt(self._embedder, Shard(**shard), tell)
+        with suppress(OSError):
+            place.unlink(missing_ok=True)
+        return dataclasses.asdict(outcome)
 
 
 class RayPool:
@@ -75,11 +85,11 @@ class RayPool:
 
     def __init__(self, job: Job, on: str, workers: int) -> None:
         self._job, self._ray = job, connect(on, workers)
-        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
         self._class = self._ray.remote(Embedding).options(**options)
         self._actors: dict[int, Any] = {}
         self._calls: dict[Any, tuple[int, str]] = {}  # reference -> (worker, what it answers)
-        self._busy: set[int] = set()
+        self._busy: dict[int, str] = {}  # worker -> the name of its shard
         self._number, self._looked = 0, 0.0
         self.pids: dict[int, int] = {}
 
@@ -92,7 +102,7 @@ class RayPool:
 
     def give(self, worker: int, shard: Shard) -> None:
         """Hand it a shard."""
-        self._busy.add(worker)
+        self._busy[worker] = shard.name
         self._calls[self._actors[worker].embed.remote(dataclasses.asdict(shard))] = (worker, "outcome")
 
     def stop(self, worker: int) -> None:
@@ -101,10 +111,10 @@ class RayPool:
 
     def events(self, seconds: float) -> list[Event]:
         """What the actors answered."""
-        self._ask_for_rows()
         try:
             done, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=seconds)
-            return [event for reference in done if (event := self._answer(reference)) is not None]
+            answers = [event for reference in done if (event := self._answer(reference)) is not None]
+            return [*self._rows(), *answers]
         except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
             raise JobStopped(
                 f"the Ray cluster was lost ({one_line(error)}): run the same command again, "
@@ -125,24 +135,24 @@ class RayPool:
         except self._ray.exceptions.RayError as error:
             if isinstance(error, self._ray.exceptions.RaySystemError):
                 raise
-            if worker not in self._actors or kind == "rows":  # its other call says so as well
+            if worker not in self._actors:  # its other call says so as well
                 return None
-            self._busy.discard(worker)
+            self._busy.pop(worker, None)
             with suppress(Exception):
                 self._ray.kill(self._actors.pop(worker))
             return Event(worker, "lost", problem=one_line(error))
-        if kind == "rows":
-            return Event(worker, "rows", rows=answer) if worker in self._busy else None
         if kind == "ready":
             self.pids[worker], problem = answer
             return Event(worker, "ready", outcome=None if problem is None else Outcome(**problem))
-        self._busy.discard(worker)
+        self._busy.pop(worker, None)
         return Event(worker, "outcome", outcome=Outcome(**answer))
 
-    def _ask_for_rows(self) -> None:
+    def _rows(self) -> list[Event]:
+        """How far the actors are, now and then."""
         if time.monotonic() - self._looked < LOOK:
-            return
-        self._looked = time.monotonic()
-        asked = {worker for worker, kind in self._calls.values() if kind == "rows"}
-        for worker in self._busy - asked:
-            self._calls[self._actors[worker].rows.remote()] = (worker, "rows")
+            return []
+        self._looked, found = time.monotonic(), []
+        for worker, name in self._busy.items():
+            with suppress(OSError, ValueError):  # not there yet, or being written
+                found.append(Event(worker, "rows", rows=int(progress_of(self._job.out, name).read_text())))
+        return found

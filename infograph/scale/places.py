@@ -30,6 +30,11 @@ def record_of(out: str | Path, name: str) -> Path:
     return Path(out) / RECORDS / f"{name}.json"
 
 
+def progress_of(out: str | Path, name: str) -> Path:
+    """Where a worker that cannot be asked says how many rows of a shard it has read; gone with the shard."""
+    return Path(out) / RECORDS / f".rows-{name}.json"
+
+
 def clear(out: str | Path, name: str) -> None:
     """Forget a shard; the record goes first, so that nothing half-removed looks finished."""
     for path in (record_of(out, name), vectors_of(out, name), rejected_of(out, name)):
