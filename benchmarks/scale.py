@@ -233,17 +233,19 @@ def cores(qm9: Sequence[str], dim: int) -> list[dict[str, Any]]:
     return [one_core("QM9", qm9[::every][:SAMPLE], dim), one_core("drug-like", druglike(SAMPLE // 2), dim)]
 
 
-def jobs(qm9: Sequence[str], dim: int, molecules: int) -> list[dict[str, Any]]:
+def jobs(
+    qm9: Sequence[str], dim: int, molecules: int, counts: Sequence[int], turns: int
+) -> list[dict[str, Any]]:
     """Storing, and whole jobs, those here and on Ray in turns."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = InfoGraph(dim=dim, epochs=0).fit(qm9[::1000]).save(folder / "model")
         write_shards(folder / "shards", qm9, molecules)
         found = [stored(folder, folder / "shards")]
-        for workers in (1, 2):
+        for workers in counts:
             runs = [
                 job(model, folder / "shards", folder / f"{on}{workers}-{turn}", workers, on)
-                for turn in range(TURNS)
+                for turn in range(turns)
                 for on in ("local", "ray")
             ]
             for on in ("local", "ray"):
@@ -263,6 +265,8 @@ def main() -> None:
     parser.add_argument("--molecules", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="of jobs")
+    parser.add_argument("--turns", type=int, default=TURNS, help="of every job")
     parser.add_argument("--only", choices=("cores", "jobs", "training"), help="measure only these again")
     given = parser.parse_args()
     qm9 = load_dataset("QM9").graph["smiles"].tolist()
@@ -270,7 +274,7 @@ def main() -> None:
     if given.only in (None, "cores"):
         found += cores(qm9, given.dim)
     if given.only in (None, "jobs"):
-        found += jobs(qm9, given.dim, given.molecules)
+        found += jobs(qm9, given.dim, given.molecules, given.workers, given.turns)
     if given.only in (None, "training"):
         found += trainings()
     given.out.mkdir(parents=True, exist_ok=True)
