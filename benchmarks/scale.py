@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import torch
 
+from benchmarks.scale_tables import workers_named
 from infograph import InfoGraph, load_dataset
 from infograph.data.chem.molecules import from_molecules
 
@@ -161,7 +162,7 @@ def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str
         report = json.loads(process.stdout.read())  # type: ignore[union-attr]
     seconds = time.perf_counter() - began
     found = {
-        "case": f"job, {_workers(workers)}, {on}",
+        "case": f"job, {workers_named(workers)}, {on}",
         "rows": report["rows"],
         "seconds": round(seconds, 1),
         "rows_per_second": round(report["rows"] / seconds),
@@ -195,7 +196,7 @@ def training(data: str, workers: int, epochs: int) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     graphs, weights, seconds = json.loads(done.stdout.splitlines()[-1])
     print(f"training on {data}, {workers} workers: {seconds:.2f} s an epoch", flush=True)
-    case = f"training, {data}, {_workers(workers)}"
+    case = f"training, {data}, {workers_named(workers)}"
     return {"case": case, "graphs": graphs, "weights": weights, "epoch_seconds": round(seconds, 2)}
 
 
@@ -221,10 +222,6 @@ def stored(folder: Path, shards: Path, layers: int = 4) -> dict[str, Any]:
     }
     print(found, flush=True)
     return found
-
-
-def _workers(count: int) -> str:
-    return f"{count} {'workers' if count > 1 else 'worker'}"
 
 
 def cores(qm9: Sequence[str], dim: int) -> list[dict[str, Any]]:

@@ -24,21 +24,21 @@ def scale_table(rows: Sequence[Row]) -> str:
             f"| the same, SMILES to vectors of {one['dim']} numbers | {one['vectors_per_second']:,} "
             f"per second, {one['share_of_rdkit']:.0%} of the parser's speed |",
         ]
-    local = {n: of[f"job, {_workers(n)}, local"] for n in (1, 2)}
+    local = {n: of[f"job, {workers_named(n)}, local"] for n in (1, 2)}
     for n, job in local.items():
         more = "" if n == 1 else f", {local[1]['seconds'] / job['seconds']:.2f} times one worker's speed"
         lines.append(
-            f"| {job['rows']:,} of QM9's molecules from Parquet to Parquet, {_workers(n)} | "
+            f"| {job['rows']:,} of QM9's molecules from Parquet to Parquet, {workers_named(n)} | "
             f"{job['seconds']:.0f} s, {job['peak_mb']:,} MB{more} |"
         )
     for n in (1, 2):
-        job = of[f"job, {_workers(n)}, ray"]
+        job = of[f"job, {workers_named(n)}, ray"]
         share = job["seconds"] / local[n]["seconds"] - 1
         lines.append(
-            f"| the same on Ray, {_workers(n)} | {job['seconds']:.0f} s, {job['peak_mb']:,} MB, "
+            f"| the same on Ray, {workers_named(n)} | {job['seconds']:.0f} s, {job['peak_mb']:,} MB, "
             f"{share:.0%} more than without |"
         )
-    one, two = (of[f"training, REDDIT-BINARY, {_workers(n)}"]["epoch_seconds"] for n in (1, 2))
+    one, two = (of[f"training, REDDIT-BINARY, {workers_named(n)}"]["epoch_seconds"] for n in (1, 2))
     lines += [
         f"| an epoch of InfoGraph on REDDIT-BINARY, one worker and two | {one:.1f} s and {two:.1f} s, "
         f"{one / two:.2f} times the speed |",
@@ -96,5 +96,6 @@ def _stored(rows: Sequence[Row]) -> Row:
     return next(row for row in rows if row["case"].startswith("stored"))
 
 
-def _workers(count: int) -> str:
+def workers_named(count: int) -> str:
+    """How cases name so many workers."""
     return f"{count} {'workers' if count > 1 else 'worker'}"

@@ -80,6 +80,13 @@ class MissingExtra(InfoGraphError, ImportError):
         return type(self), (self.package, self.extra)
 
 
+def error_from(name: str, message: str) -> InfoGraphError:
+    """An error that another process had, from the name of its class and what it said."""
+    kind = globals().get(name, InfoGraphError)
+    made: InfoGraphError = kind.__new__(kind, message)  # what it said is final: nothing to compose
+    return made
+
+
 class UnknownCategoryWarning(UserWarning):
     """Categories never seen in training; their nodes or edges are encoded as "unknown"."""
 

@@ -32,7 +32,6 @@ class TeamOptions:
             help="Contrast with the graphs of all workers, or of one's own only.", rich_help_panel=WORKERS
         ),
     ] = "global"
-
     scratch: Annotated[
         Path | None,
         typer.Option(

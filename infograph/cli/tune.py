@@ -120,6 +120,7 @@ def _task(
     graphs: GraphSet, model: ModelOptions, labels: LabelOptions, columns: ColumnOptions
 ) -> tuple[InfoGraph | SemiSupervised, Parts, dict[str, Any]]:
     """An estimator, what it learns from, and what is searched if nothing else is said."""
+    from infograph.methods.objectives import WEIGHED
     from infograph.report.parts import make_parts
     from infograph.report.prepare import prepare
 
@@ -136,4 +137,7 @@ def _task(
         say(note)
     parts = labels.parts(graphs, model.seed or 0)
     estimator, grid = labels.estimator(parts.task, model, columns)
-    return estimator, parts, {name: list(values) for name, values in grid.items()} or dict(WITH_LABELS)
+    if grid:
+        return estimator, parts, {name: list(values) for name, values in grid.items()}
+    weighed = estimator.objective in WEIGHED
+    return estimator, parts, {name: each for name, each in WITH_LABELS.items() if weighed or name != "lam"}

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from infograph.data.colours import Colouring, Round
-from infograph.data.storage import in_memory, open_array, read_json, replaced_folder
-from infograph.errors import InvalidFile
+from infograph.data.storage import described, in_memory, open_arrays, replaced_folder
 
 FORMAT = "infograph-colours-1"
 MARKER = "colours.json"
@@ -62,14 +61,8 @@ def open_colouring(folder: str | Path) -> Colouring:
         InvalidFile: a file is damaged or of another format.
     """
     folder = Path(folder)
-    content = read_json(folder / MARKER)
-    if content.get("format") != FORMAT:
-        raise InvalidFile(f"{folder}: no saved colours (format {content.get('format')!r}, not {FORMAT!r})")
-    try:
-        arrays = {
-            name: open_array(folder / f"{name}.npy", shape, AGAIN)
-            for name, shape in content["arrays"].items()
-        }
+    with described(folder / MARKER, FORMAT, "a folder of colours", AGAIN) as content:
+        arrays = open_arrays(folder, content["arrays"], AGAIN)
         shapes, n_rounds = content["sparse"], content["rounds"]
         colours, counts, made = [], [], []  # type: list[Any], list[csr_matrix], list[Round]
         for k in range(n_rounds + 1):
@@ -91,8 +84,6 @@ def open_colouring(folder: str | Path) -> Colouring:
             arrays["graph_kinds"],
             folder.absolute(),
         )
-    except (KeyError, AttributeError, TypeError, IndexError) as error:
-        raise InvalidFile(f"{folder / MARKER} is damaged ({error}): {AGAIN}") from error
 
 
 def _sparse(name: str, matrix: csr_matrix, shapes: dict[str, list[int]]) -> Named:

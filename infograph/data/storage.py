@@ -20,6 +20,7 @@ from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 
 FORMAT = "infograph-graphset-1"
 MARKER = "schema.json"
+AGAIN = "save the GraphSet again"
 
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
@@ -65,16 +66,8 @@ def open_graphs(folder: str | Path) -> GraphSet:
         InvalidFile: a file is damaged or of another format.
     """
     folder = Path(folder)
-    content = read_json(folder / MARKER)
-    if content.get("format") != FORMAT:
-        raise InvalidFile(
-            f"{folder}: not a saved GraphSet (format {content.get('format')!r}, expected {FORMAT!r})"
-        )
-    try:
-        schema = Schema.from_dict(content["schema"])
-        arrays = {
-            name: open_array(folder / f"{name}.npy", shape) for name, shape in content["arrays"].items()
-        }
+    with described(folder / MARKER, FORMAT, "a saved GraphSet", AGAIN) as content:
+        schema, arrays = Schema.from_dict(content["schema"]), open_arrays(folder, content["arrays"], AGAIN)
         columns: dict[str, Any] = {
             level: {
                 c.name: arrays[f"{level}_{position}"] for position, c in enumerate(getattr(schema, level))
@@ -89,12 +82,6 @@ def open_graphs(folder: str | Path) -> GraphSet:
             schema=schema,
             **columns,
         )
-    except KeyError as error:
-        raise InvalidFile(
-            f"{folder / MARKER} is damaged: {error} is missing; save the GraphSet again"
-        ) from error
-    except (AttributeError, TypeError) as error:
-        raise InvalidFile(f"{folder / MARKER} is damaged ({error}): save the GraphSet again") from error
 
 
 def in_memory(values: NDArray[Any]) -> IntArray:
@@ -205,8 +192,38 @@ def check_folder(folder: str | Path) -> None:
         pass
 
 
-def open_array(path: Path, shape: list[int], again: str = "save the GraphSet again") -> NDArray[Any]:
-    """An array of a saved folder as a memory map, checked; `again` says what to do about a bad one."""
+@contextmanager
+def described(marker: Path, form: str, what: str, again: str) -> Iterator[dict[str, Any]]:
+    """What the marker file of a saved folder says, to be used in a block that fails where it is damaged.
+
+    Args:
+        marker: the file.
+        form: the format it should name.
+        what: the folder should be.
+        again: what to do about a damaged one.
+
+    Raises:
+        FileMissing: no such file.
+        InvalidFile: it is damaged, or of another format.
+    """
+    content = read_json(marker)
+    if content.get("format") != form:
+        found = content.get("format")
+        raise InvalidFile(f"{marker.parent}: not {what} (format {found!r}, expected {form!r})")
+    try:
+        yield content
+    except KeyError as error:
+        raise InvalidFile(f"{marker} is damaged: {error} is missing; {again}") from error
+    except (AttributeError, TypeError, IndexError) as error:
+        raise InvalidFile(f"{marker} is damaged ({error}): {again}") from error
+
+
+def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a saved folder as memory maps, checked; `again` says what to do about bad ones."""
+    return {name: _open_array(folder / f"{name}.npy", shape, again) for name, shape in shapes.items()}
+
+
+def _open_array(path: Path, shape: list[int], again: str) -> NDArray[Any]:
     if not path.is_file():
         raise FileMissing(f"{path} is missing: {again}")
     try:

@@ -41,6 +41,7 @@ TITLES: dict[ObjectiveName, str] = {
     "vat": "VAT",
 }
 FOR_CLASSES = ("pseudo-label", "entropy")
+WEIGHED = ("infograph", "infograph*")  # those with a lambda
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infograph.methods.objectives import WEIGHED
 from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.reproduce.bootstrap import LEVEL, RESAMPLES, SEED
 from infograph.reproduce.choice import settings_text
@@ -147,10 +148,7 @@ def _training(table: Table2) -> str:
     """Epochs, weight decay, lambda, split and seed of the table's cells."""
     settings: dict[str, dict[str, Any]] = {c.settings["objective"]: c.settings for c in table.plan.cells}
     split, given = settings[REFERENCE], settings[REFERENCE]["parameters"]
-    lams = ", ".join(
-        f"lambda {settings[name]['parameters']['lam']:g} for {NAMES[name]}"
-        for name in ("infograph", "infograph*")
-    )
+    lams = ", ".join(f"lambda {settings[name]['parameters']['lam']:g} for {NAMES[name]}" for name in WEIGHED)
     return (
         f"{given['epochs']} epochs (the paper has {PAPER_EPOCHS}), weight decay {given['weight_decay']:g}, "
         f"{lams}; {split['labelled']:,} labelled molecules, {split['validation']:,} for validation, "

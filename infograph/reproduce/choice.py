@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from infograph.errors import InvalidParameter
+from infograph.methods.objectives import WEIGHED
 from infograph.reproduce.cells import Cell
-from infograph.reproduce.table2 import WEIGHED, table2_stages
+from infograph.reproduce.table2 import table2_stages
 
 DECAY, LAM = 0.0, 1e-3  # before anything is chosen: no penalty, and the authors' lambda
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
-from infograph.data.storage import save_graphs
+from infograph.data.storage import check_folder, save_graphs
 from infograph.errors import InvalidParameter
 from infograph.evaluate import Evaluation, cross_validate
 from infograph.reproduce.cells import Cell, Result, run_cell
@@ -96,7 +96,8 @@ def compare(
     chosen = [find_method(method) for method in methods]
     results = Path(results).absolute()
     found: dict[str, Compared] = {}
-    near = None if on == "local" else _made(results)  # on a cluster, where all machines see it
+    check_folder(results)
+    near = None if on == "local" else results  # on a cluster, where all machines see it
     with tempfile.TemporaryDirectory(prefix=".graphs-", dir=near) as folder:
         saved = save_graphs(graphs, Path(folder) / "graphs")
         given = (labels, protocol, limits, results)
@@ -139,11 +140,6 @@ def _do(job: _Job) -> Result:
         job.results,
         again=lambda found: bool(found["empty"]) and _more(job.limits, found["limits"]),
     )
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def majority_line(labels: NDArray[Any]) -> Compared:

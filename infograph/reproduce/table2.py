@@ -19,12 +19,12 @@ from infograph.data.sets.registry import load_dataset
 from infograph.data.splits import Split, semi_supervised_split
 from infograph.errors import InvalidParameter
 from infograph.estimators.regressor import InfoGraphRegressor
+from infograph.methods.objectives import WEIGHED
 from infograph.reproduce.cells import Cell, Result, parameters_of, pick_names
 from infograph.train.checkpoint import FILE
 from infograph.train.loop import Watcher
 
 OBJECTIVES = ("supervised", "mean-teacher", "infograph", "infograph*")
-WEIGHED = ("infograph", "infograph*")  # those with a lambda
 REFERENCES: dict[str, type[GraphPredictor]] = {
     "mean": MeanPredictor,
     "atom-counts": AtomCounts,

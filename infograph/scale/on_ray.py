@@ -33,8 +33,8 @@ LOOK = 1.0  # seconds between two looks at how far an actor is
 class Embedding:
     """What an actor is: an embedder that says in a file how far it is.
 
-    It answers one call at a time, in its main thread: RDKit, which is most of the work, takes a tenth longer
-    in any other one, where memory is handed out more slowly.
+    It answers one call at a time, and so in its main thread: an actor that could answer how far it is while
+    it embeds would work in another one, where RDKit, which is most of the work, was found to be slower.
     """
 
     def __init__(self, job: str) -> None:

@@ -162,10 +162,13 @@ def test_the_command(tmp_path: Path) -> None:
         "lr=1e-2,1e-3",
     ]
     command += ["--out", str(tmp_path / "model"), "--results", str(tmp_path / "runs"), "--json"]
+    unsaid = [*command[:-7], "--objective", "supervised", "--trials", "1", *command[-5:]]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert set(said["best"]) == {"lr"} and len(said["tried"]) == 2 and said["graphs"]["test"] > 0
     assert load(tmp_path / "model").lr == said["best"]["lr"]
+    paper = CliRunner().invoke(app, unsaid)
+    assert set(json.loads(paper.stdout)["best"]) == {"lr", "weight_decay"}  # no lambda without its objective
     wrong = CliRunner().invoke(app, [*command, "--search", "lr=..3"])
     assert isinstance(wrong.exception, InvalidParameter) and "ends of a range" in str(wrong.exception)

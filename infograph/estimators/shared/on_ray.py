@@ -16,9 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from infograph import errors
 from infograph.data.storage import replaced_file
-from infograph.errors import InfoGraphError, JobStopped
+from infograph.errors import InfoGraphError, JobStopped, error_from
 from infograph.train.loop import Progress, Watcher
 from infograph.train.team import Team
 from infograph.workers.cluster import connect, one_line
@@ -110,8 +109,7 @@ def _tell(folder: Path, watchers: Sequence[Watcher]) -> None:
     """Pass on what the workers wrote, once."""
     problem, progress = folder / PROBLEM, folder / PROGRESS
     if problem.is_file():
-        name, message = json.loads(problem.read_text())
-        raise getattr(errors, name, InfoGraphError)(message)
+        raise error_from(*json.loads(problem.read_text()))
     if watchers and progress.is_file():
         content = json.loads(progress.read_text())
         progress.unlink(missing_ok=True)

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from infograph import errors
-from infograph.errors import InfoGraphError
+from infograph.errors import error_from
 from infograph.train.loop import Progress, Watcher
 from infograph.workers.children import Children, Said
 
@@ -47,8 +46,7 @@ def _hear(said: Said, watchers: Sequence[Watcher]) -> bool:
     """Pass on what a worker said; whether it is done."""
     content = said.content or {}
     if "problem" in content:
-        name, message = content["problem"]
-        raise getattr(errors, name, InfoGraphError)(message)
+        raise error_from(*content["problem"])
     if "progress" in content:
         for watcher in watchers:
             watcher(Progress(*content["progress"]))

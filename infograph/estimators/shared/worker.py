@@ -1,7 +1,7 @@
 """`python -m infograph.estimators.shared.worker`: one worker of a training run on this machine.
 
-Standard input has one line of JSON: the job's folder, the rank, the number of workers. Standard output gets
-lines of JSON: from the first worker {"progress": [...]}, from any {"problem": [...]} and {"done": true}.
+It is told one line of JSON: the job's folder, the rank, the number of workers. The first worker answers
+{"progress": [...]}, any of them {"problem": [...]} and {"done": true}.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import signal
-import sys
 import threading
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from infograph.errors import InfoGraphError
-from infograph.train.loop import Progress
+from infograph.workers.child import Say, run_child
 
 
-def main(say: TextIO) -> None:
+def main(lines: TextIO, say: Say) -> None:
     """Join the others, train, and tell."""
     import torch
     from torch import distributed as dist
@@ -27,36 +25,27 @@ def main(say: TextIO) -> None:
     from infograph.estimators.shared.job import work
 
     torch.set_num_threads(1)
-    given = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    given = json.loads(lines.readline())
+    threading.Thread(target=_end_with_parent, args=(lines,), daemon=True).start()
     store = dist.FileStore(given["store"], given["workers"])  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=given["rank"], world_size=given["workers"])
-
-    def tell(progress: Progress) -> None:
-        _say(say, {"progress": dataclasses.astuple(progress)})
-
     try:
-        work(Path(given["folder"]), watchers=[tell])
+        work(
+            Path(given["folder"]),
+            watchers=[lambda progress: say({"progress": dataclasses.astuple(progress)})],
+        )
     except InfoGraphError as error:
-        _say(say, {"problem": [type(error).__name__, str(error)]})
+        say({"problem": [type(error).__name__, str(error)]})
         return
-    _say(say, {"done": True})
+    say({"done": True})
     dist.destroy_process_group()
 
 
-def _end_with_parent() -> None:
-    """Standard input stays open as long as the process that started this one is there."""
-    sys.stdin.read()
+def _end_with_parent(lines: TextIO) -> None:
+    """Lines can come as long as the process that started this one is there."""
+    lines.read()
     os._exit(1)
 
 
-def _say(say: TextIO, content: dict[str, Any]) -> None:
-    say.write(json.dumps(content) + "\n")
-    say.flush()
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    channel = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no event
-    main(channel)
+    run_child(main)
