@@ -88,7 +88,7 @@ def write_report(results: Path, out: Path) -> Report:
         MissingExtra: there is a training run to draw, and matplotlib is not installed.
     """
     tables = Tables.read(results)
-    summary = [*findings(tables.table1, tables.table2), *_strange(results, tables.table2)]
+    summary = [*findings(tables.table1, tables.table2, tables.variants), *_strange(results, tables.table2)]
     report = Report(out / "report.html", out / "tables.md", tuple(summary))
     out.mkdir(parents=True, exist_ok=True)
     for path, content in (

@@ -1,4 +1,4 @@
-"""Does training help? InfoGraph against the same encoder with random weights, on the same folds."""
+"""One against another on the same folds: InfoGraph and the untrained encoder, InfoGraph and its variants."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from infograph.evaluate.paired import PairedTest, paired_test
 from infograph.reproduce.accuracies import Table1
 from infograph.reproduce.paper import paper_table1
+from infograph.reproduce.table1 import SMALL
+from infograph.reproduce.variants import VARIANTS, Variants
 
 TRAINED, UNTRAINED = "infograph", "untrained"
 LEVEL = 0.05  # of significance
@@ -27,6 +29,12 @@ class Versus:
         return f"{self.test.p_value:.3f}" if self.test.p_value >= LEAST else f"below {LEAST}"
 
     @property
+    def change(self) -> str:
+        """The difference and its p-value: "+1.5 points, p = 0.713"."""
+        p = self.p if self.p.startswith("below") else f"= {self.p}"
+        return f"{100 * self.test.difference:+.1f} points, p {p}"
+
+    @property
     def verdict(self) -> str:
         """In a word."""
         if self.test.p_value >= LEVEL:
@@ -44,4 +52,15 @@ def against_untrained(table: Table1) -> list[Versus]:
         trained, untrained = (cell.of_repeats(shared) for cell in pair)
         if trained is not None and untrained is not None:
             rows.append(Versus(data, paired_test(trained, untrained), len(shared)))
+    return rows
+
+
+def against_base(found: Variants) -> list[tuple[str, Versus]]:
+    """Every variant minus what it is a variant of, leak-free, where both have the same repeats; by name."""
+    rows = []
+    for name in VARIANTS:
+        for data in SMALL:
+            own, base = found[data, name], found[data, ""]
+            if own is not None and base is not None and own.seeds == base.seeds:
+                rows.append((name, Versus(data, paired_test(own, base), len(own.seeds))))
     return rows
