@@ -1,4 +1,4 @@
-"""The tables of README and docs/scale.md, made from the result files.
+"""The tables of README and docs, made from the result files and from the docstrings of public names.
 
     python -m benchmarks.readme
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.methods import SETS
+from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
 from infograph.report.reproduction import readme_blocks
 from infograph.reproduce.methods import METHODS
@@ -80,7 +81,8 @@ def molecules_table(result: dict[str, Any]) -> str:
         "",
         f"{result['machine']['threads']} threads. Vectors differ by at most {encoder['difference']:.0e}; "
         f"{encoder['hidden_units_left']} of 128 hidden units of the edge network are left to compute; "
-        f"{encoder['share_of_peak']:.0%} of this machine's matrix products. An update needs "
+        f"{encoder['share_of_peak']:.0%} of this machine's matrix product at the time, "
+        f"{result['peak_gflops_per_second']:.0f} GFLOP/s. An update needs "
         f"{step['memory_mb']:.0f} MB. QM9 opens in {1000 * reading['again_seconds']:.0f} ms once read.",
     ]
     return "\n".join(lines)
@@ -114,7 +116,8 @@ def methods_table(rows: list[dict[str, Any]], skipgram: dict[str, Any]) -> str:
     lines += [
         "",
         f"Seconds for one seed on one thread (InfoGraph: up to {max(several, default=1)}), vectors or Gram "
-        "matrix, classifier excluded. The skip-gram behind DGK, node2vec, sub2vec and graph2vec reads "
+        "matrix, classifier excluded; DGK with all four structures. The skip-gram behind DGK, node2vec, "
+        "sub2vec and graph2vec reads "
         f"{skipgram['words_per_second']:,.0f} words a second, {skipgram['times_faster']:.1f} times gensim's.",
     ]
     return "\n".join(lines)
@@ -129,7 +132,8 @@ def explorer_table(result: dict[str, Any], search: dict[str, Any]) -> str:
         "|---|---|",
         f"| embedding, once | {making['embedding_seconds']:.0f} s |",
         f"| UMAP, once | {stages['map']:.0f} s |",
-        f"| clusters, their descriptions, outliers, once | {sum(stages.values()) - stages['map']:.0f} s |",
+        "| clusters, their descriptions, outliers, predictions, once | "
+        f"{sum(stages.values()) - stages['map']:.0f} s |",
         f"| starting the server | {opening['server_seconds']:.1f} s |",
         f"| opening the page, until all points are drawn | {opening['usable_seconds']:.1f} s |",
         f"| drawing a molecule under the pointer, median | {opening['hover_median_ms']:.0f} ms |",
@@ -181,6 +185,11 @@ def render_scale(text: str) -> str:
     return _filled(text, {"benchmark:scale": scale_table(rows), "plan": plan(rows)})
 
 
+def render_reference(text: str) -> str:
+    """docs/reference.md with its tables made anew."""
+    return _filled(text, names_tables())
+
+
 def _filled(text: str, blocks: dict[str, str]) -> str:
     for name, table in blocks.items():
         pattern = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
@@ -190,8 +199,12 @@ def _filled(text: str, blocks: dict[str, str]) -> str:
     return text
 
 
+PAGES = {"README.md": render, "docs/scale.md": render_scale, "docs/reference.md": render_reference}
+
+
 def main() -> None:
-    for path, made in ((ROOT / "README.md", render), (ROOT / "docs" / "scale.md", render_scale)):
+    for name, made in PAGES.items():
+        path = ROOT / name
         path.write_text(made(path.read_text()))
 
 

@@ -16,9 +16,15 @@ import numpy as np
 from rdkit.Chem import Crippen, MolFromSmiles
 
 import infograph
-from infograph import AtomCounts, FingerprintForest, InfoGraphRegressor, MeanPredictor, read_graphs
-from infograph.data.chem.duplicates import resolve_duplicates
-from infograph.data.chem.scaffolds import scaffold_split
+from infograph import (
+    AtomCounts,
+    FingerprintForest,
+    InfoGraphRegressor,
+    MeanPredictor,
+    read_graphs,
+    resolve_duplicates,
+    scaffold_split,
+)
 from infograph.data.rejected import place_of
 
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1", "C1CCOC1", "c1ccoc1"]

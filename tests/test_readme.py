@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import infograph
-from benchmarks.readme import ROOT, render, render_scale
+from benchmarks.public_names import GROUPS
+from benchmarks.readme import PAGES, ROOT
 from infograph.cli.app import app
 from infograph.report.reproduction import Tables, as_tables
 
@@ -17,10 +18,14 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-def test_tables_are_what_the_files_give():
-    assert render(README) == README
-    scale = (ROOT / "docs" / "scale.md").read_text()
-    assert render_scale(scale) == scale
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_are_what_the_files_give(page):
+    text = (ROOT / page).read_text()
+    assert PAGES[page](text) == text
+
+
+def test_every_public_name_is_in_the_reference():
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(infograph.__all__[1:])
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -53,6 +58,26 @@ def test_verbs_exist():
     assert set(re.findall(r"^infograph (\w+)", README, re.MULTILINE)) == verbs
 
 
-def test_files_it_points_to_exist():
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (Path(ROOT) / target).exists(), target
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+)
+def test_files_it_points_to_exist(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_files_of_the_formats_page_are_read(tmp_path):
+    blocks = re.findall(
+        r"^```\w+ (\S+)\n(.*?)^```", (ROOT / "docs" / "formats.md").read_text(), re.DOTALL | re.M
+    )
+    for name, content in blocks:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    table = infograph.read_graphs(tmp_path / "solubility.csv", label="class")
+    assert list(table.ids) == ["m1", "m2", "m3"] and "logS [log(mol/L)]" in table.graph and "y" in table.graph
+    assert list(infograph.read_graphs(tmp_path / "molecules.smi").ids) == ["ethanol", "benzene"]
+    networks = infograph.read_graphs(tmp_path / "networks")
+    assert list(networks.sizes) == [3, 3] and list(networks.values("graph", "y")) == ["ring", "chain"]
+    assert list(infograph.read_graphs(tmp_path / "graphs.jsonl").sizes) == [3, 2]
+    typed = infograph.read_graphs(tmp_path / "typed.jsonl")
+    assert "kind" in typed.node and "bond" in typed.edge and "year" in typed.graph and len(blocks) == 7
