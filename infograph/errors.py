@@ -45,6 +45,10 @@ class InvalidParameter(InfoGraphError, ValueError):
     """A setting outside its range, or two settings that exclude each other."""
 
 
+class CheckpointMismatch(InvalidParameter):
+    """A checkpoint that is of another run than the one that is to go on from it."""
+
+
 class InvalidTarget(InvalidParameter):
     """Labels that cannot be learned from, or that are not those of the graphs."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.contract import GraphTransformer
+from infograph.contract.rollback import unchanged_on_error
 from infograph.data.align import align
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
@@ -64,14 +65,9 @@ class BoundedTransformer(GraphTransformer):
         schema = self._schema(read).replace("graph", ())
         known = align(read, schema)
         self._check_estimate(known)
-        before = dict(self.__dict__)
-        try:
+        with unchanged_on_error(self):
             self._made_with = self._settings()
             found = self._learn(known)
-        except BaseException:  # a model that was fitted before stays that model
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         self.schema_, self.n_graphs_ = schema, len(known)
         return found
 

@@ -79,11 +79,12 @@ class FingerprintForest(GraphPredictor):
         made_with = self._fingerprint_settings()
         bits = morgan_fingerprints(known[rows], **made_with)
         if isinstance(targets, ClassTargets):
-            self.trees_ = [self._grow(bits, targets.codes[rows])]
+            trees = [self._grow(bits, targets.codes[rows])]
         else:
             columns = targets.values[rows].T  # (T, labelled)
-            self.trees_ = [self._grow(bits[~np.isnan(v)], v[~np.isnan(v)]) for v in columns]
+            trees = [self._grow(bits[~np.isnan(v)], v[~np.isnan(v)]) for v in columns]
         self._remember(targets)
+        self.trees_ = trees
         self._made_with = made_with
         column = known.schema.column("graph", self.smiles)
         self.schema_ = Schema(graph=(column or SMILES,))

@@ -84,8 +84,8 @@ def _write_page(
     from infograph.data.storage import check_writable
     from infograph.explore import make_atlas, write_map, write_points
     from infograph.explore.any_index import index_of
-    from infograph.explore.layout import choose_method
     from infograph.index.folder import is_index
+    from infograph.report.map2d import choose_method
 
     check_writable(out)  # before the work
     index, left_out = index_of(which, read)

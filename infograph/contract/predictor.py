@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -12,16 +11,16 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from infograph.contract.estimator import GraphEstimator
+from infograph.contract.rows import BadRows, Compute, rows_of
 from infograph.data.classes import listed
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import match_names
 from infograph.data.scaler import binary_exponent
 from infograph.data.targets import ClassTargets, Targets, class_targets, numeric_targets
-from infograph.errors import InvalidParameter, InvalidTarget, NothingLeft, TargetWarning
+from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning
 
 Task = Literal["regression", "classification"]
-BadRows = Literal["raise", "skip", "nan"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
 
 
@@ -106,27 +105,9 @@ class GraphPredictor(GraphEstimator):
         self._check_fitted()
         return self._rows(graphs, errors, self._outputs, self._n_outputs)
 
-    def _rows(
-        self, graphs: Any, errors: BadRows, compute: Callable[[GraphSet], NDArray[Any]], width: int
-    ) -> NDArray[Any]:
-        """`compute` of the graphs, which gives rows of that width, in the places that `errors` asks for."""
-        self._check_fitted()
-        if errors not in ("raise", "skip", "nan"):
-            raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
-        try:
-            known = as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
-        except NothingLeft as error:
-            if errors != "nan" or not error.n_graphs:
-                raise
-            return np.full((error.n_graphs, width), np.nan)
-        outputs = compute(known)
-        if errors != "nan" or not known.rejected:
-            return outputs
-        good = np.ones(len(known) + len(known.rejected), dtype=bool)
-        good[[item.index for item in known.rejected]] = False
-        padded = np.full((len(good), width), np.nan, outputs.dtype)
-        padded[good] = outputs
-        return padded
+    def _rows(self, graphs: Any, errors: BadRows, compute: Compute, width: int) -> NDArray[Any]:
+        """`compute` of the graphs, which gives predictions of that width."""
+        return rows_of(graphs, self.schema_, compute, width=width, errors=errors, what="prediction")
 
     @property
     def _n_outputs(self) -> int:

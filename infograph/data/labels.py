@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from infograph.data.columns import is_missing, objects
 from infograph.data.graphset import GraphSet
+from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter, InvalidTarget
 
-LABEL = "y"  # the graph column of labels, unless another one is named
 GENERATED = re.compile(rf"({LABEL}(_\d+)?|\d+)")  # names that nobody gave: ours, and pandas' positions
 NOT_THERE = "nan"  # what numpy makes of a NaN among texts
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infograph.contract.predictor import BadRows
+from infograph.contract.rows import BadRows
 from infograph.data.classes import ClassTargets, class_targets
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import match_names

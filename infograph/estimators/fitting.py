@@ -15,9 +15,9 @@ from torch import Tensor
 from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
-from infograph.data.storage import json_ready
 from infograph.estimators.donor import Donor
 from infograph.estimators.networks import AnyBatcher, Architecture, make_source
+from infograph.estimators.runs import run_settings
 from infograph.estimators.settings import choose_device
 from infograph.estimators.vectors import compute
 from infograph.methods.consistency import RampUp
@@ -25,7 +25,7 @@ from infograph.methods.objective import Objective
 from infograph.methods.objectives import ObjectiveSettings, make_objective
 from infograph.methods.predictor import Predictor
 from infograph.methods.tasks import Task
-from infograph.train.checkpoint import FILE
+from infograph.train.checkpoint import FILE, member_folder
 from infograph.train.feeds import StepFeed
 from infograph.train.loop import Epoch, Plan, Watcher, train
 from infograph.train.progress import ProgressReport, validation_unit
@@ -170,12 +170,10 @@ def _plan(
     folder = Path(run.checkpoint)
     resume = run.resume
     if estimator.n_models > 1:
-        folder = folder / f"model-{member + 1}"
+        folder = folder / member_folder(member)
         resume = resume and (member == 0 or (folder / FILE).is_file())
-    ignored = ("epochs", "verbose", "device", *estimator._unsaved)
-    settings = {k: json_ready(v) for k, v in estimator.get_params(deep=False).items() if k not in ignored}
     identity = {
-        **settings,
+        **run_settings(estimator),
         "graphs": len(data.graphs),
         "labelled graphs": len(data.labelled),
         "checksum of the graphs": fingerprint(data.graphs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from infograph.contract import GraphTransformer, State
-from infograph.data.align import align
+from infograph.contract.rollback import unchanged_on_error
+from infograph.contract.rows import BadRows, check_finite, rows_of
 from infograph.data.convert import as_graphset
 from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.data.storage import json_ready
-from infograph.errors import InvalidParameter, NothingLeft
+from infograph.errors import InvalidParameter
 from infograph.estimators.card import model_card
 from infograph.estimators.networks import AnyBatcher, Architecture, EncoderName, NodeFeatures, make_source
+from infograph.estimators.runs import check_enough, read_for, run_settings
 from infograph.estimators.settings import check_epochs, check_settings, choose_device
-from infograph.estimators.vectors import check_finite, compute, with_gaps
+from infograph.estimators.vectors import compute
 from infograph.methods.infograph import InfoGraphObjective
 from infograph.mi.bounds import BoundName
 from infograph.mi.contrast import Weighting
@@ -57,7 +59,6 @@ BUILT = (  # the settings that a network is made with
     "learn_eps",
 )
 TEAM = ("workers", "on", "negatives")
-LEARNED = ("network_", "history_", "_optimiser", "_built")
 
 
 class InfoGraph(GraphTransformer):
@@ -212,8 +213,9 @@ class InfoGraph(GraphTransformer):
             return self
         self._check_same_network()
         known = as_graphset(graphs, schema=self.schema_)
-        _check_enough(known)
-        self._train(self._source(known), known, self._plan(known, epochs))
+        check_enough(known)
+        with self._unchanged_on_error(in_place=True):
+            self._train(self._source(known), known, self._plan(known, epochs))
         return self
 
     def _fit(
@@ -233,30 +235,28 @@ class InfoGraph(GraphTransformer):
             self._check_same_network()
             known = as_graphset(graphs, schema=self.schema_)
         else:
-            read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
-            architecture = Architecture.of(self).resolved(read)
-            known = align(read, architecture.schema(read, self.node_columns, self.edge_columns))
-        _check_enough(known)
-        before = {name: vars(self)[name] for name in LEARNED if name in vars(self)}
-        try:
+            known, architecture = read_for(self, graphs)
+        check_enough(known)
+        with self._unchanged_on_error(in_place=warm):
             if not warm:
                 self._build(known.schema, architecture)
             source = self._source(known, scratch)
             plan = self._plan(known, epochs, checkpoint, resume)
             self._train(source, known, plan, watchers, team)
-        except BaseException:
-            for name, value in before.items():  # a model that was fitted before stays that model
-                setattr(self, name, value)
-            raise
         self.schema_ = known.schema.replace("graph", ())
         return source, known
+
+    def _unchanged_on_error(self, *, in_place: bool) -> AbstractContextManager[None]:
+        """A block in which a new network learns, or `in_place` the one that is there."""
+        learning = (self.network_, self._optimiser) if in_place else ()
+        return unchanged_on_error(self, *(each for each in learning if each is not None))
 
     def _check_same_network(self) -> None:
         """Refuse to go on training a network that other settings ask to be another one."""
         for name, value in self._built.items():
             now = getattr(self, name)
-            plain = isinstance(value, str | int | float) and isinstance(now, str | int | float)
-            if plain and now != value and now != "auto":
+            decided = (name, now) in (("encoder", "auto"), ("layers", None)) or isinstance(value, nn.Module)
+            if not decided and json_ready(now) != json_ready(value):
                 raise InvalidParameter(
                     f"{name}={now!r}, but the network to go on with was made with {name}={value!r}: "
                     f"set it back, or start anew with fit and warm_start=False"
@@ -289,14 +289,12 @@ class InfoGraph(GraphTransformer):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Plan:
-        ignored = ("epochs", "verbose", "device", "warm_start", *self._unsaved)
-        settings = {k: json_ready(v) for k, v in self.get_params(deep=False).items() if k not in ignored}
         data: dict[str, Any] = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
         if checkpoint is not None:
             data["checksum of the graphs"] = fingerprint(graphs)
-        passes = self.epochs if epochs is None else epochs
-        identity = {**settings, **data}
-        return Plan(passes, self.random_state, checkpoint, resume, identity)
+        passes, earlier = self.epochs if epochs is None else epochs, len(self.history_)
+        identity = {**run_settings(self), **data, **({"earlier epochs": earlier} if earlier else {})}
+        return Plan(passes, self.random_state, checkpoint, resume, identity, earlier=earlier)
 
     def _train(
         self,
@@ -347,9 +345,7 @@ class InfoGraph(GraphTransformer):
 
     # ---- vectors
 
-    def transform(
-        self, graphs: Any, *, errors: Literal["raise", "skip", "nan"] = "raise"
-    ) -> NDArray[np.float32]:
+    def transform(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[np.float32]:
         """One vector per graph. (G, dim). It does not depend on the other graphs of the call.
 
         Args:
@@ -357,16 +353,9 @@ class InfoGraph(GraphTransformer):
             errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
         """
         self._check_fitted()
-        if errors not in ("raise", "skip", "nan"):
-            raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
-        try:
-            known = as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
-        except NothingLeft as error:
-            if errors == "nan" and error.n_graphs:
-                return np.full((error.n_graphs, self.network_.dim), np.nan, np.float32)
-            raise
-        vectors = self._vectors(self._source(known))
-        return with_gaps(vectors, known.rejected) if errors == "nan" else check_finite(vectors, known)
+        embed = lambda known: self._vectors(self._source(known))  # noqa: E731
+        rows = rows_of(graphs, self.schema_, embed, width=self.network_.dim, errors=errors, what="vector")
+        return rows.astype(np.float32, copy=False)
 
     def transform_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """The patch representation of every node, graph after graph (Eq. 2). (N, dim)."""
@@ -416,8 +405,3 @@ class InfoGraph(GraphTransformer):
     def _card(self) -> str:
         settings = {**self.get_params(deep=False), **self._built}
         return model_card(settings, self.schema_, self.history_, self.network_.dim)
-
-
-def _check_enough(graphs: GraphSet) -> None:
-    if len(graphs) < 2:
-        raise InvalidParameter(f"{len(graphs)} graph: at least two are needed, each is the other's negative")

@@ -124,7 +124,7 @@ def make_source(
         return LinkBatcher(graphs, layers, node_features, device)
     if scratch is None:
         return Batcher(refine(graphs, layers, node_features=node_features), device)
-    folder = Path(scratch) / f"colours-{layers}-{node_features}-{fingerprint(graphs)}"
+    folder = Path(scratch) / f"colours-{layers}-{node_features}-{fingerprint(graphs, scaling=True)}"
     if (folder / MARKER).is_file():
         return Batcher(open_colouring(folder), device)
     return Batcher(refine_on_disk(graphs, layers, folder, node_features=node_features), device)
@@ -141,6 +141,6 @@ def _choose(graphs: GraphSet) -> Literal["gin", "enn-s2s"]:
         warnings.warn(
             f"encoder='auto' takes GIN, which does not see the coordinates of these graphs, because "
             f"{reason}; encoder='enn-s2s' looks at all pairs of nodes",
-            stacklevel=4,
+            stacklevel=6,
         )
     return "gin"

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infograph.contract.predictor import BadRows
+from infograph.contract.rows import BadRows
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.scaler import constant
 from infograph.data.targets import Scaler, Targets, numeric_targets

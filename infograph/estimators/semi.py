@@ -14,8 +14,8 @@ from sklearn.base import TransformerMixin
 from torch import Tensor, nn
 
 from infograph.contract import GraphPredictor, State
-from infograph.contract.predictor import BadRows
-from infograph.data.align import align
+from infograph.contract.rollback import unchanged_on_error
+from infograph.contract.rows import BadRows, rows_of
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Category, Schema
@@ -24,9 +24,10 @@ from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.donor import find_donor
 from infograph.estimators.fitting import Data, Encoders, Judge, Run, fit_one
 from infograph.estimators.networks import AnyBatcher, Architecture, EncoderName, NodeFeatures, make_source
+from infograph.estimators.runs import check_enough, read_for
 from infograph.estimators.settings import check_settings, choose_device
 from infograph.estimators.unseen import elements_of, warn_of_unseen
-from infograph.estimators.vectors import check_finite, compute
+from infograph.estimators.vectors import compute
 from infograph.methods.infograph_star import Transfer, TransferScale
 from infograph.methods.objectives import ObjectiveName
 from infograph.methods.predictor import Predictor
@@ -222,8 +223,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         check_settings(self)
         known, encoders = self._read(graphs)
         targets = self._targets(y, known)
-        before = dict(vars(self))
-        try:
+        with unchanged_on_error(self):
             labelled, everyone, judge = self._divide(known, targets, validation, encoders.schema)
             data = Data(known, labelled, everyone, *self._start(targets, labelled), targets.checksum)
             self.models_, self.history_, self._built = [], [], vars(encoders.architecture)
@@ -233,10 +233,6 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
                 self.models_.append(model)
                 extra = {"model": float(member + 1)} if self.n_models > 1 else {}
                 self.history_ += [{**extra, **record} for record in history]
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)  # a model that was fitted before stays that model
-            raise
         self.schema_, self._elements = encoders.schema.replace("graph", ()), elements_of(known)
         return self
 
@@ -246,9 +242,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         if donor is not None:
             known = as_graphset(graphs, schema=donor.schema)
             return known, Encoders(donor.architecture, donor.schema, donor)
-        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
-        architecture = Architecture.of(self).resolved(read)
-        known = align(read, architecture.schema(read, self.node_columns, self.edge_columns))
+        known, architecture = read_for(self, graphs)
         return known, Encoders(architecture, known.schema, None)
 
     def _divide(
@@ -260,10 +254,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
     ) -> tuple[IntArray, IntArray, Judge | None]:
         """Positions of the labelled graphs and of all to learn from, and the graphs to judge by."""
         labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(graphs))
-        if len(graphs) < 2:
-            raise InvalidParameter(
-                f"{len(graphs)} graph: at least two are needed, each is the other's negative"
-            )
+        check_enough(graphs)
         if validation is None:
             return labelled, everyone, None
         if isinstance(validation, tuple) and len(validation) == 2:
@@ -313,12 +304,13 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
         """
         self._check_fitted()
-        return self._rows(graphs, errors, self._vectors, self._encoder.dim).astype(np.float32, copy=False)
+        width = self._encoder.dim
+        rows = rows_of(graphs, self.schema_, self._vectors, width=width, errors=errors, what="vector")
+        return rows.astype(np.float32, copy=False)
 
     def _vectors(self, graphs: GraphSet) -> NDArray[np.float32]:
         model = self.models_[0]
-        vectors = compute(model, self._source(graphs), lambda batch: model.encode(batch).vectors[batch.which])
-        return check_finite(vectors, graphs)
+        return compute(model, self._source(graphs), lambda batch: model.encode(batch).vectors[batch.which])
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """`infographregressor0` ... as scikit-learn asks for it."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from torch import nn
 
+from infograph.errors import InvalidParameter
 from infograph.estimators.infograph import InfoGraph
 from infograph.estimators.networks import EncoderName
 from infograph.nn.readout import Readout
@@ -56,6 +57,16 @@ class UntrainedGIN(InfoGraph):
             device=device,
             random_state=random_state,
         )
+
+    def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
+        """`fit`, but for the weights, which stay.
+
+        Raises:
+            InvalidParameter: it is asked to train.
+        """
+        if epochs:
+            raise InvalidParameter(f"epochs={epochs!r}: an untrained encoder stays one; take InfoGraph")
+        return super().partial_fit(graphs, y, epochs=0)
 
     def _fitted_settings(self) -> dict[str, Any]:
         own = self._get_param_names()

@@ -19,7 +19,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The result of `evaluate`: every inner and outer score, labelled.
+    """The result of `cross_validate`: every inner and outer score, labelled.
 
     Attributes:
         plan: folds and labels.

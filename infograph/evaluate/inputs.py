@@ -1,4 +1,4 @@
-"""What `evaluate` accepts as representations, brought to one form: per setting, a function of the repeat."""
+"""What `cross_validate` takes as representations, in one form: per setting, a function of the repeat."""
 
 from __future__ import annotations
 

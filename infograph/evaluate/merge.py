@@ -17,7 +17,8 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
     """One evaluation from many of the same graphs and folds: other repeats, other settings, or both.
 
     Together they must form a full grid: every setting and classifier in every repeat, once. Repeats are in
-    the order of their seeds, candidates as they first appear, as one call to `evaluate` would give them.
+    the order of their seeds, candidates as they first appear, as one call to `cross_validate` would have
+    them.
 
     Raises:
         InvalidParameter: nothing to merge, other labels, folds or grids, a cell twice or a cell missing.

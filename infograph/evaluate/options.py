@@ -15,7 +15,7 @@ GRAM_CLASSIFIERS = ("svm", "knn")
 
 @dataclass(frozen=True)
 class Options:
-    """What the classifiers may try; the fields are those of `evaluate`."""
+    """What the classifiers may try; the fields are those of `cross_validate`."""
 
     C: tuple[float, ...]
     neighbours: tuple[int, ...]

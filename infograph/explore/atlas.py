@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from infograph.explore.cache import Findings, fingerprint, read_findings, write_findings
 from infograph.explore.columns import MapColumn, first_colour, number_column, own_names, typed_column
 from infograph.explore.find import find
-from infograph.explore.layout import WORDS, choose_method
+from infograph.explore.layout import WORDS
 from infograph.index import GraphIndex
-from infograph.report.map2d import Method
+from infograph.report.map2d import Method, choose_method
 from infograph.report.watch import Watch
 from infograph.understand.describe import edge_counts
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import IntArray
 from infograph.index import GraphIndex
+from infograph.index.neighbours import without_own
 
 BLOCK = 1024  # graphs at a time
 
@@ -19,7 +20,5 @@ def neighbour_table(index: GraphIndex, k: int) -> tuple[IntArray, NDArray[np.flo
     for start in range(0, len(index) if k > 0 else 0, BLOCK):
         own = np.arange(start, min(start + BLOCK, len(index)))
         hits = index.search(np.asarray(index.vectors[own]), k + 1)
-        keep = hits.rows != own[:, None]
-        keep[keep.all(axis=1), -1] = False  # many equal ones stand before it: without the last
-        rows[own], scores[own] = hits.rows[keep].reshape(-1, k), hits.scores[keep].reshape(-1, k)
+        rows[own], scores[own] = without_own((hits.rows, hits.scores), own)
     return rows, scores

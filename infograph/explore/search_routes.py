@@ -41,7 +41,8 @@ def search_routes(explorer: Explorer) -> APIRouter:
         query, k = body.query.strip(), min(body.k, explorer.limits.hits)
         if query in explorer.index:
             row = explorer.index.row(query)
-            return {"kind": "id", "row": row, "hits": hits_of(explorer.index.search_id(query, k))}
+            hits = await explorer.drawers.run(explorer.index.search_id, query, k)
+            return {"kind": "id", "row": row, "hits": hits_of(hits)}
         return await explorer.heavy.run(unseen, explorer, as_graph(explorer, query), k, body.theme)
 
     @router.post("/upload")

@@ -32,7 +32,12 @@ def neighbours_of_rows(
     metric: Metric, store: Store, cells: Approximate | None, own: IntArray, k: int
 ) -> Found:
     """The same for stored vectors, each left out of its own neighbours."""
-    rows, scores = neighbours(metric, store, cells, store.vectors[own], k + 1)
+    return without_own(neighbours(metric, store, cells, store.vectors[own], k + 1), own)
+
+
+def without_own(found: Found, own: IntArray) -> Found:
+    """Neighbours of stored vectors, with one too many of each, without the vectors themselves."""
+    rows, scores = found
     keep = rows != own[:, None]
     keep[keep.all(axis=1), -1] = False  # many equal ones stand before it: without the last
     shape = (len(rows), rows.shape[1] - 1)

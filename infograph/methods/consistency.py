@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from infograph.nn.batch import Batch
-from infograph.nn.norm import WeightedBatchNorm
+from infograph.nn.norm import norms_with_momentum
 
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
@@ -47,12 +47,5 @@ def perturbed(batch: AnyBatch, noise: float) -> AnyBatch:
 @contextmanager
 def unremembered(network: nn.Module) -> Iterator[None]:
     """What `network` computes inside leaves no trace in the running statistics of its BatchNorms."""
-    norms = [m for m in network.modules() if isinstance(m, WeightedBatchNorm | nn.BatchNorm1d)]
-    momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.momentum = 0.0
-    try:
+    with norms_with_momentum(network, 0.0):
         yield
-    finally:
-        for norm, momentum in zip(norms, momenta, strict=True):
-            norm.momentum = momentum

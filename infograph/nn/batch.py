@@ -22,8 +22,8 @@ class BatchRound:
     Attributes:
         own: (C, C') picks each colour's own colour one round before; the identity where no colour split.
         heard: (C, M) how often a colour hears each message. Without edge features messages are the colours
-            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums. None
-            for encoders per node.
+            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums. The
+            identity for encoders per node.
         counts: (C,) nodes per colour, copies of graphs included.
         members: (G, C) nodes of each colour in each distinct graph.
         message_colour, message_code: (M,) with edge features, what each message is made of: a colour of the

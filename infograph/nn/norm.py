@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -86,3 +88,17 @@ class _Normalise(torch.autograd.Function):
         common = torch.addcmul(bias_sum, normal, weight_sum)  # (C, D)
         states_gradient = torch.addcmul(gradient, share[:, None], common, value=-1).mul_(weight * inverse)
         return None, states_gradient, None, weight_gradient, bias_gradient, None
+
+
+@contextmanager
+def norms_with_momentum(network: nn.Module, momentum: float | None) -> Iterator[list[Any]]:
+    """All BatchNorms of a network, with another momentum inside the block."""
+    norms = [m for m in network.modules() if isinstance(m, WeightedBatchNorm | nn.BatchNorm1d)]
+    before = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = momentum
+    try:
+        yield norms
+    finally:
+        for norm, own in zip(norms, before, strict=True):
+            norm.momentum = own

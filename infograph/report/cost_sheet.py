@@ -40,8 +40,8 @@ def cost_caption(table1: Table1, table2: Table2) -> list[str]:
     return [
         "Median seconds of one cell. In Table 1 that is one setting and repeat: to represent all graphs of a "
         "data set, without the classifier. In Table 2 it is reading, training and prediction for one target. "
-        "Of a cell that was stopped and continued it is the last part only, and other work on the machine is in "
-        "it: a median of few cells says little. "
+        "Of a cell that was stopped and continued it is the last part only, and other work on the machine is "
+        "in it: a median of few cells says little. "
         "The peak memory is the largest of a process, Python and its packages included.",
         f"Machine: {where}.",
     ]

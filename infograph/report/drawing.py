@@ -6,10 +6,11 @@ from pathlib import Path
 
 from infograph.data.embeddings import Embeddings
 from infograph.data.storage import check_writable
+from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter
 from infograph.report.canvas import make_figure
 from infograph.report.figures import draw_map
-from infograph.report.labels import LABEL, count_classes, is_continuous
+from infograph.report.labels import count_classes, is_continuous
 from infograph.report.map2d import Method, project
 from infograph.report.palette import LIGHT
 
@@ -29,7 +30,7 @@ def draw_embeddings(
         embeddings: the vectors and columns.
         path: the PNG file.
         column: what colours the points; by default the column `y`, if there is one.
-        method: "tsne" or "pca".
+        method: of the layout, see `project`.
         title: stands above the map.
         random_state: seed of the map.
 

@@ -8,6 +8,7 @@ from html import escape
 
 from infograph.report.describe import describe_graphs
 from infograph.report.figures import png_history, png_map
+from infograph.report.map2d import NAMES
 from infograph.report.page import page
 from infograph.report.palette import DARK, LIGHT
 from infograph.report.result import CLASSIFIERS, Row, Study
@@ -72,9 +73,8 @@ def _map(study: Study) -> str:
     figures = [
         png_map(study.points, study.labels, column=study.label, theme=theme) for theme in (LIGHT, DARK)
     ]
-    method = "t-SNE" if study.method == "tsne" else "principal components"
     coloured = f", coloured by “{study.label}”" if study.label else ""
-    caption = f"Each point is a graph; near points have similar vectors ({method}){coloured}."
+    caption = f"Each point is a graph; near points have similar vectors ({NAMES[study.method]}){coloured}."
     return _figure(figures, caption, "Map of all graphs in the plane")
 
 

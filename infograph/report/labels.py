@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter
 
-LABEL = "y"  # the graph column of labels
 FEW = 20  # whole numbers with at most this many different values are classes
 
 

@@ -11,15 +11,37 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from infograph.data.progress import Progress
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, MissingExtra
 from infograph.report.components import principal_components
-from infograph.report.umap2d import umap_layout
+from infograph.report.umap2d import umap_installed, umap_layout
 
 Method = Literal["umap", "tsne", "pca"]
 COMPONENTS = 50  # what van der Maaten and Hinton (2008) reduce to before t-SNE
 PERPLEXITY = 30.0  # scikit-learn's default
 FEWEST = 6  # below, neighbourhoods mean nothing and PCA is shown instead
+TSNE_UP_TO = 20_000  # graphs; t-SNE of more takes longer than people wait
+NAMES: dict[Method, str] = {"umap": "UMAP", "tsne": "t-SNE", "pca": "principal components"}
 Layout = Callable[[NDArray[np.float64], NDArray[np.float64], int, Progress | None], NDArray[np.float64]]
+
+
+def choose_method(n_graphs: int, method: Method | None = None) -> Method:
+    """The method; for None UMAP where it is installed, else t-SNE of up to 20,000 graphs, else PCA.
+
+    Raises:
+        InvalidParameter: there is no such method.
+        MissingExtra: UMAP is asked for and not installed.
+    """
+    if method not in (None, *NAMES):
+        raise InvalidParameter(f"method={method!r}: expected {', '.join(map(repr, NAMES))} or None")
+    if method == "umap" and not umap_installed():
+        raise MissingExtra("umap-learn", "explore")
+    if n_graphs < FEWEST:
+        return "pca"
+    if method is not None:
+        return method
+    if umap_installed():
+        return "umap"
+    return "tsne" if n_graphs <= TSNE_UP_TO else "pca"
 
 
 def project(

@@ -18,6 +18,7 @@ from infograph.contract import GraphPredictor, Task
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import missing
 from infograph.data.targets import numeric_targets
+from infograph.report.labels import class_name
 from infograph.report.parts import Parts
 from infograph.train.figures import WRONG
 
@@ -74,7 +75,7 @@ def errors_between(
     if hasattr(model, "classes_"):
         given = graphs.values("graph", targets[0])
         known = ~missing(given)
-        wrong = [_text(a) != _text(b) for a, b in zip(given[known], predicted[known], strict=True)]
+        wrong = [class_name(a) != class_name(b) for a, b in zip(given[known], predicted[known], strict=True)]
         return [float(np.mean(wrong)) if wrong else math.nan]
     values = numeric_targets(list(targets), graphs, fitting=False).values  # (G, T)
     wrong_by = np.abs(np.asarray(predicted).reshape(len(graphs), -1) - values)
@@ -125,8 +126,3 @@ def _models(parts: Parts, which: References) -> Iterator[tuple[str, Any]]:
         yield counts, AtomCounts(task=parts.task)
     if which == "all" and schema.column("graph", "smiles") is not None:
         yield forest, FingerprintForest(task=parts.task)
-
-
-def _text(label: Any) -> str:
-    """How classes are compared: 1.0 in a file is the class 1."""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

@@ -17,7 +17,9 @@ from infograph.errors import InvalidParameter
 from infograph.estimators.infograph import InfoGraph
 from infograph.evaluate import Evaluation, cross_validate, paired_test
 from infograph.evaluate.options import check_names
-from infograph.report.map2d import Method, project
+from infograph.report.canvas import make_figure
+from infograph.report.map2d import Method, choose_method, project
+from infograph.report.palette import LIGHT
 from infograph.report.result import Row, Study
 from infograph.report.study_files import check_study_folder, write_study
 from infograph.report.target import Target
@@ -77,8 +79,10 @@ def study(
     check_names(classifiers)
     if repeats < 1:
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")
+    method = choose_method(len(graphs), method)
     target = Target.of(graphs, folds, inner_folds)
     check_study_folder(out)
+    make_figure(1, 1, LIGHT)  # before the work that only matplotlib can finish
     began = time.perf_counter()
     trained = _train(estimator, graphs, repeats if target.judged is not None else 1, watch)
     trained_at = time.perf_counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from infograph.data.storage import check_folder
+from infograph.data.storage import replaced_file
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 
 FILE = "checkpoint.safetensors"
@@ -35,7 +34,6 @@ def write_checkpoint(
         best: the weights of the best epoch so far, where there is a best one.
     """
     folder = Path(folder)
-    check_folder(folder)
     states = {"network": network.state_dict(), "best": best or {}}
     tensors = {
         f"{kind}.{name}": tensor.contiguous().cpu()
@@ -44,10 +42,33 @@ def write_checkpoint(
     }
     for position, state in optimiser.state_dict()["state"].items():
         tensors.update({f"optimiser.{position}.{key}": value.contiguous() for key, value in state.items()})
-    partial = folder / f".{FILE}.{os.getpid()}"
-    save_file(tensors, partial, metadata={"run": json.dumps(run)})
-    partial.replace(folder / FILE)
+    with replaced_file(folder / FILE) as partial:
+        save_file(_separate(tensors), partial, metadata={"run": json.dumps(run)})
     return folder / FILE
+
+
+def kept_epochs(folder: str | Path) -> int | None:
+    """Epochs of the checkpoint in a folder, or of the first network of several; None where there is none."""
+    for place in (Path(folder), Path(folder) / member_folder(0)):
+        if (place / FILE).is_file():
+            return len(read_checkpoint(place)[1]["history"])
+    return None
+
+
+def member_folder(member: int) -> str:
+    """The folder inside a run's folder that is network number `member`'s of several."""
+    return f"model-{member + 1}"
+
+
+def _separate(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, none of which shares memory with another: tied weights are written twice."""
+    seen: set[int] = set()
+    apart = {}
+    for name, tensor in tensors.items():
+        place = tensor.untyped_storage().data_ptr()
+        apart[name] = tensor.clone() if place in seen else tensor
+        seen.add(place)
+    return apart
 
 
 def read_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from infograph.errors import InvalidParameter, TrainingDiverged
+from infograph.errors import CheckpointMismatch, InvalidParameter, TrainingDiverged
 from infograph.methods.terms import LossTerms
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
 from infograph.train.feeds import Feed
@@ -34,6 +34,7 @@ class Plan:
         resume: continue from that folder's checkpoint.
         keeps: whether to write to that folder; of several workers one does.
         identity: what must not differ between a checkpoint and the run that resumes it.
+        earlier: epochs of earlier runs of the same network, after which these are counted.
         schedule: how the learning rate falls and when to stop; None leaves the rate as it is.
         validate: figures of the network after an epoch, with ERROR among them if the schedule is to go by it
             and the weights of the best epoch are to be kept; None goes by the loss and keeps the last ones.
@@ -47,6 +48,7 @@ class Plan:
     schedule: Schedule | None = None
     validate: Callable[[], Epoch] | None = None
     keeps: bool = True
+    earlier: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,17 +87,18 @@ def train(
 
     Raises:
         TrainingDiverged: the loss is no longer finite.
-        InvalidParameter: the checkpoint to resume is of another run.
+        CheckpointMismatch: the checkpoint to resume is of another run.
     """
     history, best = _resume(network, optimiser, plan) if plan.resume else ([], {})
     _keep(network, optimiser, plan, history, best)  # so that an interrupt in the first epoch finds one too
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-        for epoch in range(len(history) + 1, plan.epochs + 1):
+        last = plan.earlier + plan.epochs
+        for epoch in range(plan.earlier + len(history) + 1, last + 1):
             if plan.schedule is not None and not _set_rate(optimiser, plan.schedule, history):
                 break
             torch.manual_seed(plan.seed * 1_000_003 + epoch)  # noise and dropout repeat in a resumed run
             network.train()
-            record, steps = _epoch(network, loss or network, optimiser, feed, (epoch, plan.epochs), watchers)
+            record, steps = _epoch(network, loss or network, optimiser, feed, (epoch, last), watchers)
             network.eval()
             if plan.validate is not None:
                 record |= {"lr": optimiser.param_groups[0]["lr"], **plan.validate()}
@@ -104,7 +107,7 @@ def train(
                 best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
             _keep(network, optimiser, plan, history, best)
             for watcher in watchers:
-                watcher(Progress(epoch, plan.epochs, steps, steps, record))
+                watcher(Progress(epoch, last, steps, steps, record))
     if best:
         network.load_state_dict(best)
     network.eval()
@@ -153,14 +156,18 @@ def _resume(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan) ->
         raise InvalidParameter("resume needs the folder of a checkpoint: pass checkpoint=...")
     tensors, run = read_checkpoint(plan.checkpoint)
     saved = run["identity"]
-    different = [key for key in plan.identity if saved.get(key) != plan.identity[key]]
-    if different:
-        key = different[0]
-        raise InvalidParameter(
-            f"the checkpoint in {plan.checkpoint} is of another run: {key} was {saved.get(key)!r}, "
-            f"now it is {plan.identity[key]!r}"
-        )
+    for key in {**plan.identity, **saved}:
+        if saved.get(key) != plan.identity.get(key):
+            raise CheckpointMismatch(
+                f"the checkpoint in {plan.checkpoint} is of another run: {key} was {saved.get(key)!r}, "
+                f"now it is {plan.identity.get(key)!r}"
+            )
     history: list[Epoch] = run["history"]
+    if len(history) > plan.epochs:
+        raise CheckpointMismatch(
+            f"the checkpoint in {plan.checkpoint} has {len(history)} epochs, more than epochs={plan.epochs}: "
+            f"start without resume"
+        )
     return history, restore(tensors, network, optimiser)
 
 

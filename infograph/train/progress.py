@@ -108,13 +108,12 @@ class ProgressReport:
             )
 
     def _follow(self, standing: Standing) -> None:
-        """Notice that the next run has begun; a run may have ended early."""
+        """Notice that the next run has begun, as one may end early; after the last, one that begins again."""
         if self._first_epoch is None:
             self._first_epoch = standing.epoch
-        elif (standing.epoch, standing.step) <= self._at:
+        elif (standing.epoch, standing.step) <= self._at and self._run < self.runs:
             self._done += self._at[0] - self._first_epoch + 1
             self._run, self._first_epoch, self._error = self._run + 1, standing.epoch, math.nan
-            self.runs = max(self.runs, self._run)
         self._at = (standing.epoch, standing.step)
         self._error = standing.shown.get(ERROR, self._error)
 

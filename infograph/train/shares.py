@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +15,19 @@ from infograph.nn.peers import Peers
 from infograph.train.feeds import GraphFeed
 
 
-def deal(graphs: IntArray, costs: IntArray, workers: int) -> list[IntArray]:
+def deal(graphs: IntArray, costs: IntArray, workers: int, least: int = 1) -> list[IntArray]:
     """Divide graphs among workers so that all have about the same to do: the costliest first, each to the
-    worker with the least so far. The same on every worker.
+    worker with the least so far, but `least` graphs to everyone. The same on every worker.
     """
     parts: list[list[int]] = [[] for _ in range(workers)]
-    least = [(0, worker) for worker in range(workers)]
-    for place in np.argsort(-costs[graphs], kind="stable"):
-        cost, worker = least[0]
+    loads = [0] * workers
+    for dealt, place in enumerate(np.argsort(-costs[graphs], kind="stable")):
+        lacking = [worker for worker in range(workers) if len(parts[worker]) < least]
+        reserved = sum(least - len(parts[worker]) for worker in lacking)
+        among = lacking if len(graphs) - dealt <= reserved else range(workers)
+        worker = min(among, key=lambda each: (loads[each], each))
         parts[worker].append(int(place))
-        heapq.heapreplace(least, (cost + int(costs[graphs[place]]) + 1, worker))
+        loads[worker] += int(costs[graphs[place]]) + 1
     return [graphs[sorted(part)] for part in parts]
 
 
@@ -51,7 +53,8 @@ class PartFeed:
 
     def batch(self, update: IntArray) -> Any:
         """The batch of this worker's graphs."""
-        return self.whole.batch(deal(update, self.costs, self.workers)[self.rank])
+        least = max(1, self.whole.least // self.workers)
+        return self.whole.batch(deal(update, self.costs, self.workers, least)[self.rank])
 
     def size(self, update: IntArray) -> int:
         """How many graphs all workers have."""

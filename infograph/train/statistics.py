@@ -8,20 +8,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from infograph.nn.norm import WeightedBatchNorm
+from infograph.nn.norm import norms_with_momentum
 
 
 @torch.no_grad()
 def collect_statistics(network: nn.Module, encode: Callable[[Any], object], batches: Iterable[Any]) -> None:
     """Run `encode` over all batches in training mode; every BatchNorm of `network` averages what it sees."""
-    norms = [m for m in network.modules() if isinstance(m, WeightedBatchNorm | nn.BatchNorm1d)]
-    momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None  # a plain average
-    network.train()
-    for batch in batches:
-        encode(batch)
-    network.eval()
-    for norm, momentum in zip(norms, momenta, strict=True):
-        norm.momentum = momentum
+    with norms_with_momentum(network, None) as norms:  # a plain average
+        for norm in norms:
+            norm.reset_running_stats()
+        network.train()
+        try:
+            for batch in batches:
+                encode(batch)
+        finally:
+            network.eval()

@@ -20,6 +20,7 @@ from torch import nn
 
 from infograph.contract import GraphEstimator
 from infograph.data.fingerprint import fingerprint
+from infograph.data.graphset import GraphSet
 from infograph.data.labels import missing
 from infograph.data.storage import json_ready, save_graphs
 from infograph.errors import InvalidParameter, TrainingDiverged
@@ -30,7 +31,16 @@ from infograph.report.references import errors_of
 from infograph.reproduce.cells import Cell, Result
 from infograph.tune.halving import promoted, rounds_of
 from infograph.tune.space import Setting, Space, draw_settings
-from infograph.tune.trial import FOLDS, TRAIN, VALIDATION, Trial, checkpoint_of, make_estimator, run_trial
+from infograph.tune.trial import (
+    FOLDS,
+    TRAIN,
+    VALIDATION,
+    Trial,
+    checkpoint_of,
+    kept_at,
+    make_estimator,
+    run_trial,
+)
 from infograph.workers.side_by_side import Lost, side_by_side
 
 COSTS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)  # the paper's C
@@ -209,7 +219,7 @@ def _maker(
     estimator: InfoGraph | SemiSupervised, parts: Parts, data: Path, results: Path
 ) -> Callable[[int, Setting, int], Trial]:
     """(number, setting, epochs) -> the trial."""
-    about = json.dumps([fingerprint(parts.train), fingerprint(parts.validation)])
+    about = json.dumps([_checksums(graphs, parts.targets) for graphs in (parts.train, parts.validation)])
     common = {
         "kind": type(estimator).__name__,
         "targets": list(parts.targets),
@@ -225,6 +235,14 @@ def _maker(
         return Trial(number, Cell("tune", f"{shown} epochs={epochs}", settings), data, results)
 
     return make
+
+
+def _checksums(graphs: GraphSet, targets: Sequence[str]) -> list[Any]:
+    """Of graphs, and of what is to be learned, with its unit."""
+    columns = [graphs.schema.column("graph", name) for name in targets]
+    values = "\n".join(str(value) for name in targets for value in graphs.values("graph", name))
+    labels = hashlib.sha256(values.encode()).hexdigest()[:16]
+    return [fingerprint(graphs), labels, [column.unit if column else "" for column in columns]]
 
 
 def _run(jobs: Sequence[Trial], workers: int, on: str) -> Iterator[tuple[Trial, Result | Lost]]:
@@ -247,9 +265,7 @@ def _line(tried: Tried) -> str:
 
 def _fit(estimator: GraphEstimator, parts: Parts, checkpoint: Path | None) -> GraphEstimator:
     """Fit, from the last checkpoint of its trial where it has one."""
-    keeping: dict[str, Any] = (
-        {} if checkpoint is None else {"checkpoint": checkpoint, "resume": checkpoint.is_dir()}
-    )
+    keeping = {} if checkpoint is None else kept_at(checkpoint, estimator.get_params()["epochs"])
     if isinstance(estimator, SemiSupervised):
         return estimator.fit(parts.train, parts.y, validation=(parts.validation, parts.y), **keeping)
     assert isinstance(estimator, InfoGraph)

@@ -22,7 +22,7 @@ from infograph.estimators.search import least_error
 from infograph.estimators.semi import SemiSupervised
 from infograph.evaluate import cross_validate
 from infograph.reproduce.cells import Cell, Result, run_cell
-from infograph.train.checkpoint import FILE
+from infograph.train.checkpoint import kept_epochs
 
 KINDS = {kind.__name__: kind for kind in (InfoGraph, InfoGraphRegressor, InfoGraphClassifier)}
 TRAIN, VALIDATION = "train", "validation"
@@ -57,6 +57,12 @@ def checkpoint_of(trial: Trial) -> Path:
     return trial.results / ".work" / "tune" / Cell("tune", f"setting {trial.number}", own).key
 
 
+def kept_at(checkpoint: Path, epochs: int) -> dict[str, Any]:
+    """How `fit` shall use a checkpoint: it goes on from one of no more than so many epochs."""
+    done = kept_epochs(checkpoint)
+    return {"checkpoint": checkpoint, "resume": done is not None and done <= epochs}
+
+
 def make_estimator(settings: dict[str, Any]) -> GraphEstimator:
     """The estimator that a cell's settings describe."""
     made = KINDS[settings["kind"]](**settings["parameters"], epochs=settings["epochs"])
@@ -66,7 +72,7 @@ def make_estimator(settings: dict[str, Any]) -> GraphEstimator:
 def _compute(trial: Trial, cell: Cell) -> Result:
     settings, checkpoint = cell.settings, checkpoint_of(trial)
     estimator, train = make_estimator(settings), open_graphs(trial.data / TRAIN)
-    keeping: dict[str, Any] = {"checkpoint": checkpoint, "resume": (checkpoint / FILE).is_file()}
+    keeping = kept_at(checkpoint, cell.settings["epochs"])
     try:
         if isinstance(estimator, SemiSupervised):
             validation = open_graphs(trial.data / VALIDATION)

@@ -155,6 +155,15 @@ def test_first_partial_fit_is_fit(mutag):
     assert once.epochs == 2
 
 
+def test_epochs_one_by_one_are_those_of_one_fit(mutag):
+    model = InfoGraph(**SMALL)
+    for _ in range(3):
+        model.partial_fit(mutag, epochs=1)
+    assert [record["epoch"] for record in model.history_] == [1, 2, 3]
+    whole = InfoGraph(**{**SMALL, "epochs": 3}).fit_transform(mutag)
+    assert np.array_equal(model.transform(mutag), whole)
+
+
 def test_nodes_have_vectors_and_scores(mutag):
     model = InfoGraph(**SMALL).fit(mutag)
     nodes, graphs = model.transform_nodes(mutag), model.transform(mutag)
@@ -264,6 +273,35 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     with pytest.raises(TrainingDiverged):
         model.set_params(lr=1e30, epochs=5).fit(PATHS)
     np.testing.assert_array_equal(model.transform(PATHS), before)
+
+
+@pytest.mark.parametrize("go_on", ["partial_fit", "fit"])
+def test_a_failed_continuation_keeps_the_model(go_on):
+    model = InfoGraph(**SMALL, warm_start=True).fit(PATHS)
+    before, history = model.transform(PATHS), list(model.history_)
+    model.set_params(lr=1e30, epochs=5)
+    with pytest.raises(TrainingDiverged):
+        getattr(model, go_on)(PATHS)
+    np.testing.assert_array_equal(model.transform(PATHS), before)
+    assert model.history_ == history
+    same = InfoGraph(**SMALL, warm_start=True).fit(PATHS).fit(PATHS)
+    model.set_params(lr=1e-3, epochs=2).fit(PATHS)  # the optimiser, too, is what it was
+    np.testing.assert_array_equal(model.transform(PATHS), same.transform(PATHS))
+
+
+def test_a_failed_first_fit_leaves_nothing():
+    model = InfoGraph(**{**SMALL, "epochs": 5}, lr=1e30)
+    with pytest.raises(TrainingDiverged):
+        model.fit(PATHS)
+    assert set(vars(model)) == set(model.get_params())
+
+
+def test_other_columns_are_another_network(mutag):
+    model = InfoGraph(**SMALL, node_columns=["label"], warm_start=True).fit(mutag)
+    with pytest.raises(InvalidParameter, match=r"edge_columns=\['label'\], but the network"):
+        model.set_params(edge_columns=["label"]).fit(mutag)
+    with pytest.raises(InvalidParameter, match="node_features='degree'"):
+        model.set_params(edge_columns=None, node_features="degree").partial_fit(mutag)
 
 
 def test_settings_changed_after_fit_change_neither_vectors_nor_the_saved_model(tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
 import infograph
 from infograph import InfoGraph, UntrainedGIN, load_dataset
+from infograph.errors import InvalidParameter
 
 
 def test_it_is_infograph_without_epochs(tmp_path):
@@ -29,3 +31,6 @@ def test_it_is_infograph_without_epochs(tmp_path):
         degree,
         InfoGraph(dim=12, layers=2, epochs=0, node_features="degree", readout="mean").fit_transform(graphs),
     )
+    with pytest.raises(InvalidParameter, match="an untrained encoder stays one"):
+        fitted.partial_fit(graphs, epochs=5)
+    assert fitted.partial_fit(graphs).history_ == []

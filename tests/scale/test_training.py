@@ -122,6 +122,13 @@ def test_dealing_is_even_and_complete() -> None:
     assert [len(part) for part in deal(graphs[:3], costs * 0 + 1, 3)] == [1, 1, 1]
 
 
+def test_a_graph_that_outweighs_all_others_leaves_its_worker_enough() -> None:
+    costs = np.array([1000, 1, 1, 1, 1, 1])
+    assert sorted(len(part) for part in deal(np.arange(6), costs, 2, least=2)) == [2, 4]
+    assert sorted(len(part) for part in deal(np.arange(4), costs, 2, least=2)) == [2, 2]
+    assert sorted(len(part) for part in deal(np.arange(6), costs, 3, least=2)) == [2, 2, 2]
+
+
 def weights(model: InfoGraph) -> dict[str, np.ndarray]:
     return {name: tensor.numpy() for name, tensor in model.network_.state_dict().items()}
 

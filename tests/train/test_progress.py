@@ -90,6 +90,16 @@ def test_runs_that_follow_each_other_are_counted():
     assert text.getvalue().rstrip().endswith("0:00 left")
 
 
+def test_a_run_that_begins_again_is_the_same_run():
+    text = io.StringIO()
+    one = {"loss": 1.0, "seconds": 1.0, "graphs_per_second": 1.0}
+    with ProgressReport(Console(file=text, width=80), every=0) as report:
+        for epoch in (1, 2, 2, 3):  # a worker was lost in epoch 2
+            report(Progress(epoch, 3, 1, 1, one))
+    starts = [line.split("  ")[0] for line in text.getvalue().splitlines()]
+    assert starts == ["epoch 1/3", "epoch 2/3", "epoch 2/3", "epoch 3/3"]
+
+
 def test_validation_units():
     assert validation_unit(["hartree"]) == "hartree"
     assert validation_unit(["", "K"]) == "deviations"

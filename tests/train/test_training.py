@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infograph import InfoGraph, load_dataset
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
+from infograph.errors import CheckpointMismatch, FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
 from infograph.train.batches import cut, shuffled
-from infograph.train.checkpoint import FILE
-from infograph.train.loop import drop_tiny
+from infograph.train.checkpoint import FILE, kept_epochs, read_checkpoint, write_checkpoint
+from infograph.train.loop import Plan, drop_tiny, train
 
 SMALL = {"dim": 12, "layers": 2, "batch_size": 16, "epochs": 4}
 
@@ -89,6 +89,32 @@ def test_a_checkpoint_of_another_run_is_refused(graphs, tmp_path):
         InfoGraph(**SMALL).fit(graphs[:30], checkpoint=tmp_path, resume=True)
     with pytest.raises(InvalidParameter, match="pass checkpoint="):
         InfoGraph(**SMALL).fit(graphs, resume=True)
+
+
+def test_a_checkpoint_of_more_epochs_is_refused(graphs, tmp_path):
+    InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path)
+    assert kept_epochs(tmp_path) == 4 and kept_epochs(tmp_path / "nowhere") is None
+    with pytest.raises(CheckpointMismatch, match="has 4 epochs, more than epochs=2"):
+        InfoGraph(**{**SMALL, "epochs": 2}).fit(graphs, checkpoint=tmp_path, resume=True)
+
+
+def test_whatever_a_checkpoint_knows_of_its_run_must_agree(tmp_path):
+    network, plan = torch.nn.Linear(2, 2), Plan(1, 0, tmp_path, resume=True, identity={"lr": 1})
+    optimiser = torch.optim.Adam(network.parameters())
+    write_checkpoint(
+        tmp_path, network, optimiser, {"identity": {"lr": 1, "negatives": "local"}, "history": []}
+    )
+    with pytest.raises(CheckpointMismatch, match="negatives was 'local', now it is None"):
+        train(network, optimiser, [], plan)
+
+
+def test_tied_weights_are_kept(tmp_path):
+    network = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    network[1].weight = network[0].weight
+    optimiser = torch.optim.Adam(network.parameters())
+    write_checkpoint(tmp_path, network, optimiser, {"identity": {}, "history": []})
+    tensors, _ = read_checkpoint(tmp_path)
+    torch.testing.assert_close(tensors["network.1.weight"], network[0].weight.detach())
 
 
 def test_a_missing_or_damaged_checkpoint_says_so(graphs, tmp_path):

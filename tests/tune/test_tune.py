@@ -126,6 +126,34 @@ def test_models_of_labels_are_judged_by_validation(tmp_path: Path) -> None:
     assert found.tried[0].error == min(record["validation"] for record in found.model.history_)
 
 
+def test_other_labels_are_another_search(tmp_path: Path) -> None:
+    graphs = labelled(40)
+    estimator = InfoGraphRegressor(dim=8, epochs=1, encoder="gin", layers=2)
+
+    def errors(scale: float, unit: str) -> list[float]:
+        length = Column("length", kind="float", unit=unit)
+        known = graphs.with_column("graph", length, scale * np.asarray(graphs.graph["length"]))
+        parts = make_parts(known, ["length"], task="regression", validation=0.2, test=0.2)
+        return [each.error for each in tune(estimator, {"lr": [1e-3]}, parts, tmp_path).tried]
+
+    assert errors(1000.0, "")[0] > 10 * errors(1.0, "")[0]
+    assert len(list((tmp_path / "tune").iterdir())) == 2
+    errors(1.0, "kg")
+    assert len(list((tmp_path / "tune").iterdir())) == 3
+
+
+def test_a_shorter_search_does_not_take_over_longer_trainings(parts: Parts, tmp_path: Path) -> None:
+    def stop(number: int, *_: Any) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(InfoGraph(dim=8, epochs=6), SPACE, parts, tmp_path / "a", announce=stop)
+    again = tune(InfoGraph(dim=8, epochs=3), SPACE, parts, tmp_path / "a")
+    fresh = tune(InfoGraph(dim=8, epochs=3), SPACE, parts, tmp_path / "b")
+    assert again.to_dict() == fresh.to_dict()
+
+
 def test_what_cannot_be_searched(parts: Parts, tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="no setting 'depth'"):
         tune(InfoGraph(), {"depth": [1]}, parts, tmp_path)

@@ -45,7 +45,7 @@ class TrainJob:
         architecture: the encoder's.
         schema: of the graphs.
         checkpoint: the folder of the checkpoint.
-        epochs, seed, identity: of the plan.
+        epochs, earlier, seed, identity: of the plan.
         negatives: see `Team`.
         least: graphs per batch.
         colours: the folder of the colours; empty for encoders that need the graphs.
@@ -56,6 +56,7 @@ class TrainJob:
     schema: dict[str, Any]
     checkpoint: str
     epochs: int
+    earlier: int
     seed: int
     identity: dict[str, Any]
     negatives: Negatives
@@ -85,6 +86,7 @@ def write_job(
         schema=schema.to_dict(),
         checkpoint=str(Path(plan.checkpoint or folder / CHECKPOINT).absolute()),
         epochs=plan.epochs,
+        earlier=plan.earlier,
         seed=plan.seed,
         identity=identity,
         negatives=team.negatives,
@@ -114,6 +116,7 @@ def work(folder: Path, *, watchers: Sequence[Watcher] = ()) -> None:
         resume=True,
         identity=job.identity,
         keeps=peers.rank == 0,
+        earlier=job.earlier,
     )
     source = _open_source(estimator, job, folder, device)
     estimator._train_here(source, plan, watchers if peers.rank == 0 else (), peers, job.least)
