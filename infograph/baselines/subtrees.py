@@ -62,12 +62,13 @@ def _edge_tokens(graphs: GraphSet) -> Tokens:
 
 def _next_tokens(before: Tokens, heard: Tokens, made: Round, k: int) -> Tokens:
     """Tokens of one round's colours: of the round, the colour before, and the multiset of what is heard."""
-    n_codes = heard.shape[1]
-    pairs = join(np.repeat(before, n_codes, axis=1), np.tile(heard, before.shape[1]))  # (2, C' * L)
     counts = made.incoming
+    occurring, place = np.unique(counts.indices, return_inverse=True)  # of C' * L pairs, which may be many
+    colour, code = np.divmod(occurring, heard.shape[1])
+    pairs = join(before[:, colour], heard[:, code])  # (2, P)
     sums = np.zeros((2, counts.shape[0]), np.uint64)
     filled = np.flatnonzero(np.diff(counts.indptr))
     if len(filled):
-        terms = pairs[:, counts.indices] * counts.data.astype(np.uint64)
+        terms = pairs[:, place] * counts.data.astype(np.uint64)
         sums[:, filled] = np.add.reduceat(terms, counts.indptr[filled], axis=1)
     return mix(join(before[:, made.parent], sums) + np.uint64(k))

@@ -171,11 +171,18 @@ def _tabulate(
 
 
 def _refine_once(colour: IntArray, arcs: SortedArcs) -> tuple[IntArray, IntArray]:
-    """One round: the new colour of every node, and the first node of each new colour."""
+    """One round: the new colour of every node, and the first node of each new colour.
+
+    Where arcs outnumber the pairs of a colour and an edge code, each pair is hashed once: a quarter less time
+    on REDDIT-BINARY. Measured weights make nearly every arc a pair of its own, and all pairs many more.
+    """
     n_codes = int(arcs.code.max(initial=0)) + 1
+    n_pairs = (int(colour.max(initial=0)) + 1) * n_codes
+    if n_pairs > len(arcs.source):
+        return _group(*heard_keys(colour, arcs))
     keys = []
     for salt in (FIRST, SECOND):
-        table = _mix(np.arange((int(colour.max(initial=0)) + 1) * n_codes, dtype=np.uint64) * FIRST + salt)
+        table = _mix(np.arange(n_pairs, dtype=np.uint64) * FIRST + salt)
         heard = table[colour[arcs.source].astype(np.int64) * n_codes + arcs.code]
         keys.append(_mix(_segment_sum(heard, arcs.heard_ptr) + salt * colour.astype(np.uint64)))
     return _group(keys[0], keys[1])

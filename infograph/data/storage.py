@@ -135,20 +135,20 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
 
 
 def _swap(work: Path, folder: Path) -> None:
-    """Put `work` in the place of `folder`; if that fails, the old one is back in its place."""
+    """Put `work` in the place of `folder`; if that fails or is interrupted, the old one is back there."""
     if not folder.exists():
         work.replace(folder)
         return
     old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
     try:
         folder.replace(old / "old")
-        try:
-            work.replace(folder)
-        except OSError:
-            (old / "old").replace(folder)
-            raise
-    finally:
+        work.replace(folder)
+    except BaseException:
+        if not folder.exists():
+            (old / "old").replace(folder)  # if this fails, too, the old one stays where it is
         shutil.rmtree(old, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager

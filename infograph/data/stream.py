@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,15 @@ from infograph.data.storage import (
 )
 from infograph.errors import InvalidParameter
 
+Read = Callable[[Path], GraphSet]
 
-def save_stream(chunks: Iterable[GraphSet], folder: str | Path) -> GraphSet:
+
+def save_stream(
+    chunks: Iterable[GraphSet],
+    folder: str | Path,
+    *,
+    finish: Callable[[GraphSet], GraphSet] = lambda graphs: graphs,
+) -> GraphSet:
     """Write chunks of graphs, one after the other, as one GraphSet, and open it as a memory map.
 
     The result is that of `concatenate(chunks)`: columns are matched by name, categories joined in the order
@@ -35,6 +42,7 @@ def save_stream(chunks: Iterable[GraphSet], folder: str | Path) -> GraphSet:
     Args:
         chunks: the graphs; what could not be read when a chunk was made is not remembered.
         folder: where to; it replaces an older GraphSet.
+        finish: applied to each chunk after the last one has come: what is known only then goes here.
 
     Raises:
         SchemaMismatch: the chunks have different columns, or were read with different options.
@@ -44,21 +52,20 @@ def save_stream(chunks: Iterable[GraphSet], folder: str | Path) -> GraphSet:
     check_graphs_folder(folder)
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.absolute().parent) as name:
-        parts, schemas = [], []
-        for number, chunk in enumerate(chunks):
-            if len(chunk):
-                parts.append(save_graphs(chunk, Path(name) / str(number)))
-                schemas.append(chunk.schema)
+        parts = [
+            save_graphs(chunk, Path(name) / str(number)) for number, chunk in enumerate(chunks) if len(chunk)
+        ]
         if not parts:
             raise InvalidParameter("nothing to save: the stream has no graph")
+        read: Read = lambda part: finish(open_graphs(part))  # noqa: E731
         with replaced_folder(folder) as work:
-            _join(parts, joint_schema(schemas), work)
+            _join(parts, joint_schema([read(part).schema for part in parts]), work, read)
     return open_graphs(folder)
 
 
-def _join(parts: list[Path], schema: Schema, work: Path) -> None:
+def _join(parts: list[Path], schema: Schema, work: Path, read: Read) -> None:
     """Copy the parts into the arrays of one set."""
-    shapes, kinds = _measure(parts, schema)
+    shapes, kinds = _measure(parts, schema, read)
     arrays = {
         name: np.lib.format.open_memmap(work / f"{name}.npy", "w+", kinds[name], tuple(shapes[name]))
         for name in shapes
@@ -68,7 +75,7 @@ def _join(parts: list[Path], schema: Schema, work: Path) -> None:
         np.save(work / f"{name}.npy", np.zeros(shapes[name], kinds[name]))
     at = dict.fromkeys(shapes, 0)
     for part in parts:
-        for name, values in _named(open_graphs(part), schema):
+        for name, values in _named(read(part), schema):
             place = at[name]
             if name in ("node_ptr", "edge_ptr"):
                 arrays[name][place + 1 : place + len(values)] = values[1:] + arrays[name][place]
@@ -84,12 +91,14 @@ def _join(parts: list[Path], schema: Schema, work: Path) -> None:
     (work / MARKER).write_text(json.dumps(describe_graphs(schema, shapes), indent=1))
 
 
-def _measure(parts: list[Path], schema: Schema) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
+def _measure(
+    parts: list[Path], schema: Schema, read: Read
+) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
     """The shape and the type of every array."""
     shapes: dict[str, list[int]] = {}
     kinds: dict[str, np.dtype[Any]] = {}
     for part in parts:
-        for name, values in _named(open_graphs(part), schema):
+        for name, values in _named(read(part), schema):
             if name not in shapes:
                 shapes[name], kinds[name] = list(values.shape), values.dtype
                 continue

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from infograph import WeisfeilerLehman, load_dataset
+from infograph.baselines.subtrees import named_colours
+from infograph.data.assemble import Record, assemble
+from infograph.data.graphset import GraphSet
+from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter
 from tests.baselines.oracles import MOLECULES, grakel_graphs, products, random_set, seeds, wl_counter
 
@@ -51,6 +57,35 @@ def test_rounds_beyond_a_stable_colouring_still_count():
     few, many = (products([wl_counter(one, k) for one in graphs]) for k in (4, 12))
     assert np.array_equal(WeisfeilerLehman(12).fit(graphs).gram(), many)
     assert (many > few).diagonal().all()
+
+
+def many_labels(n_graphs: int) -> GraphSet:
+    """Graphs of 20 nodes and 40 arcs, half of whose labels the next one has, too."""
+    rng = np.random.default_rng(0)
+    records = [
+        Record(20, rng.integers(20, size=(2, 40)), edge={"bond": np.arange(40.0) + 20 * n})
+        for n in range(n_graphs)
+    ]
+    return assemble(records, columns=Schema(edge=(Column("bond", "float"),)))
+
+
+def test_many_edge_labels_take_memory_for_what_occurs():
+    graphs = many_labels(150)  # 3,000 colours times 3,000 labels: a table of 144 MB
+    tracemalloc.start()
+    try:
+        named_colours(graphs, 2, "constant")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6
+
+
+def test_many_edge_labels_equal_colours_written_as_tuples():
+    graphs = many_labels(6)
+    kernel = WeisfeilerLehman(2, edge_columns=["bond"], node_features="degree")
+    expected = products([wl_counter(one, 2, True, True) for one in graphs])
+    assert expected[0, 1] > 0
+    assert np.array_equal(kernel.fit(graphs).gram(), expected)
 
 
 @pytest.mark.parametrize("rounds", [-1, 1.5, True, "3"])

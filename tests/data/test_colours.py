@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infograph import load_dataset
 from infograph.data.assemble import Record, assemble
+from infograph.data.colour_blocks import refine_on_disk
 from infograph.data.colours import edge_width, group_rows, node_width, refine
 from infograph.data.graphset import GraphSet
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Column, Role, Schema
+from tests.baselines.oracles import needs_real
+from tests.data.test_stream import assert_same_colours
 
 
 def plain_refinement(graphs: GraphSet, rounds: int, arc_keys: list[object]) -> list[list[object]]:
@@ -136,6 +142,48 @@ def test_continuous_features_make_every_node_its_own_colour():
     colouring = refine(graphs, 2)
     assert colouring.n_colours(0) == colouring.n_colours(2) == 12
     assert np.allclose(colouring.node_table[colouring.node_colours[0]], graphs.node["x"], atol=1e-6)
+
+
+def measured_edges(n_graphs: int, role: Role) -> GraphSet:
+    """Graphs of 20 nodes and 40 edges, each with a number of its own."""
+    rng = np.random.default_rng(0)
+    records = []
+    for _ in range(n_graphs):
+        ends, value = rng.integers(20, size=(2, 40)), rng.normal(size=40)
+        arcs = np.hstack([ends, ends[::-1]])
+        records.append(Record(20, arcs, edge={"w": np.tile(value, 2)}))
+    return assemble(records, columns=Schema(edge=(Column("w", "float", role=role),)))
+
+
+@pytest.mark.parametrize("role", ["weight", "feature"])
+def test_measured_edges_take_memory_for_arcs_not_for_pairs_of_colour_and_code(role):
+    graphs = measured_edges(300, role)  # 6,000 colours times 12,000 codes: a table of 570 MB
+    tracemalloc.start()
+    try:
+        refine(graphs, 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6
+
+
+@pytest.mark.parametrize("role", ["weight", "feature"])
+def test_colours_of_measured_edges_are_numbered_as_they_appear(role, tmp_path):
+    graphs = measured_edges(10, role)
+    expected = plain_refinement(graphs, 3, graphs.edge["w"].tolist())
+    colouring = refine(graphs, 3)
+    for k in range(1, 4):
+        assert colouring.node_colours[k].tolist() == expected[k]
+    assert_same_colours(colouring, refine_on_disk(graphs, 3, tmp_path / "c", block=200))
+
+
+@needs_real
+@pytest.mark.parametrize("name", ["MUTAG", "IMDB-BINARY"])
+def test_hashing_pairs_or_arcs_gives_the_same_colours(name: str, tmp_path: Path):
+    graphs = load_dataset(name)
+    labels = dataclasses.replace(graphs, schema=graphs.schema.select("edge", list(graphs.edge)))
+    for place, one in enumerate((graphs, labels)):
+        assert_same_colours(refine(one, 4), refine_on_disk(one, 4, tmp_path / str(place)))
 
 
 def test_minus_zero_is_zero():

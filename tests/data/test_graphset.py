@@ -230,6 +230,57 @@ def test_a_failed_save_keeps_the_old_folder(
     assert [path.name for path in saved.parent.iterdir()] == ["set"]
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("rename", [1, 2])
+@pytest.mark.parametrize("done", [False, True])
+def test_a_save_that_is_stopped_between_renames_loses_nothing(
+    saved: Path,
+    corner_cases: GraphSet,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: type[BaseException],
+    rename: int,
+    done: bool,
+) -> None:
+    """Stopped in place of a rename, or right after it."""
+    renames, replace = 0, Path.replace
+
+    def stopping(path: Path, target: Path) -> Path:
+        nonlocal renames
+        renames += 1
+        if renames != rename or done:
+            path = replace(path, target)
+        if renames == rename:
+            raise stop
+        return path
+
+    monkeypatch.setattr(Path, "replace", stopping)
+    with pytest.raises(stop):
+        save_graphs(corner_cases[:1], saved)
+    monkeypatch.undo()
+    assert_equal(open_graphs(saved), corner_cases[:1] if (rename, done) == (2, True) else corner_cases)
+    assert [path.name for path in saved.parent.iterdir()] == ["set"]
+
+
+def test_the_old_folder_is_kept_where_it_cannot_be_put_back(
+    saved: Path, corner_cases: GraphSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renames, replace = 0, Path.replace
+
+    def stopping(path: Path, target: Path) -> Path:
+        nonlocal renames
+        renames += 1
+        if renames > 1:
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        save_graphs(corner_cases[:1], saved)
+    monkeypatch.undo()
+    (kept,) = saved.parent.glob(".set-old-*/old")
+    assert_equal(open_graphs(kept), corner_cases)
+
+
 def test_concatenate_joins_categories() -> None:
     one = assemble([Record(2, np.zeros((2, 0), int), node={"kind": np.array(["b", "a"], object)})])
     two = assemble(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
-from infograph import read_graphs
+from infograph import as_graphset, read_graphs
 from infograph.cli import main
-from infograph.data.storage import open_graphs
-from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
+from infograph.data.graphset import GraphSet
+from infograph.data.storage import open_graphs, save_graphs
+from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
 from infograph.scale import store_graphs
 from tests.scale.conftest import Write, molecules
 
@@ -50,6 +53,82 @@ def test_tables_of_text(tmp_path: Path) -> None:
     table.write_text("smiles\n((\n")
     with pytest.raises(InvalidParameter, match="not one of 1 rows is a graph"):
         store_graphs(table, tmp_path / "other", rejects=tmp_path / "bad.csv")
+
+
+def gaps_first() -> dict[str, list[str | None]]:
+    """A table whose columns have no values in the first six rows of nine; one has none at all."""
+    gaps: list[str | None] = [None] * 6
+    return {
+        "smiles": ["CC", "CO", "CN", "CF", "CCC", "CCO", "CCN", "CCF", "C"],
+        "id": [f"m{row}" for row in range(9)],
+        "logS [mol/L]": [*gaps, "1.5", None, "2"],
+        "nothing": [None] * 9,
+        "who": [*gaps, "x", "y", "3"],
+        "late": [None, "nan", None, "N/A", None, None, None, None, "7"],
+        "salt": [None, None, "none", *gaps],
+    }
+
+
+def assert_stored_as_read(stored: GraphSet, path: Path) -> None:
+    """The graphs and columns that reading the file at once gives, but for the canonical SMILES."""
+    read = read_graphs(path)
+    assert (stored.schema.node, stored.schema.edge) == (read.schema.node, read.schema.edge)
+    for name in ("node_ptr", "edge_ptr", "edges", "ids"):
+        np.testing.assert_array_equal(getattr(stored, name), getattr(read, name))
+    columns = [column for column in read.schema.graph if column.name != "smiles"]
+    assert list(stored.schema.graph) == columns
+    for column in columns:
+        np.testing.assert_array_equal(stored.graph[column.name], read.graph[column.name])
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 100])
+@pytest.mark.parametrize("form", ["csv", "parquet", "typed parquet"])
+def test_columns_that_begin_with_gaps(tmp_path: Path, form: str, block: int) -> None:
+    table, path = gaps_first(), tmp_path / f"a.{form.split()[-1]}"
+    if form == "csv":
+        rows = zip(*table.values(), strict=True)
+        path.write_text("\n".join(",".join(cell or "" for cell in row) for row in (table.keys(), *rows)))
+    else:
+        columns = {name: pa.array(cells, pa.string()) for name, cells in table.items()}
+        if form == "typed parquet":
+            columns["logS [mol/L]"] = pa.array([*[None] * 6, 1.5, None, 2], pa.float64())
+            columns["nothing"] = pa.nulls(9)
+        parquet.write_table(pa.table(columns), path)
+    kept = [name for name in table if name not in ("smiles", "id")]
+    stored = store_graphs(path, tmp_path / "all", columns=kept, block=block).graphs
+    assert_stored_as_read(stored, path)
+    assert [column.kind for column in stored.schema.graph] == ["float", "float", "text", "float", "text"]
+    assert stored.schema.graph[0].unit == "mol/L"
+    assert stored.graph["salt"].tolist() == ["", "", "none", *[""] * 6]
+    assert np.isnan(stored.graph["nothing"]).all()
+
+
+def test_a_first_shard_with_an_empty_column(write: Write, tmp_path: Path) -> None:
+    none = {"logS": pa.nulls(3), "who": pa.nulls(3, pa.float64()), "nothing": pa.nulls(3, pa.string())}
+    write("p0.parquet", molecules(3), **none)
+    more = {"logS": pa.array([1.0, None]), "who": pa.array(["x", None]), "nothing": pa.nulls(2, pa.int64())}
+    write("p1.parquet", molecules(2), **more)
+    (tmp_path / "in" / "p2.csv").write_text("smiles,logS,who,nothing\nCC,,,\nCO,3,none,\n")
+    stored = store_graphs(tmp_path / "in", tmp_path / "all", columns=["logS", "who", "nothing"]).graphs
+    np.testing.assert_array_equal(stored.graph["logS"], [*[np.nan] * 3, 1, np.nan, np.nan, 3])
+    assert stored.graph["who"].tolist() == ["", "", "", "x", "", "", "none"]
+    assert stored.schema.column("graph", "nothing").kind == "float"  # type: ignore[union-attr]
+    write("p3.parquet", molecules(2), logS=pa.array([1, 2]), who=pa.array([1, 2]), nothing=pa.nulls(2))
+    with pytest.raises(SchemaMismatch, match=r"p3\.parquet: the column 'who' is one of kind 'float', and of"):
+        store_graphs(tmp_path / "in", tmp_path / "other", columns=["logS", "who", "nothing"])
+
+
+def test_a_first_set_with_an_empty_column(tmp_path: Path) -> None:
+    """Graphs that are read whole may have classes, which are known by other codes in each file."""
+    for name, classes in (("a", [None, None]), ("b", ["q", "p", "q"]), ("c", ["r", "p", "p"])):
+        networks = [nx.path_graph(n + 2) for n in range(len(classes))]
+        for network, own in zip(networks, classes, strict=True):
+            network.graph["x"] = float("nan") if own is None else own
+        save_graphs(as_graphset(networks), tmp_path / "in" / name)
+    shards = [tmp_path / "in" / name for name in "abc"]
+    assert [open_graphs(shard).schema.graph[0].kind for shard in shards] == ["float", *["categorical"] * 2]
+    stored = store_graphs(shards, tmp_path / "all", block=1).graphs
+    assert stored.values("graph", "x").tolist() == [None, None, "q", "p", "q", "r", "p", "p"]
 
 
 def test_store_then_train(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
