@@ -72,7 +72,7 @@ def variants(
 ) -> None:
     """InfoGraph on the data sets of Table 1 with one thing changed at a time, in a table of its own.
 
-    Example: [bold]infograph reproduce variants --data MUTAG --variant base,unscaled --repeats 1[/bold]
+    Example: [bold]infograph reproduce variants --data MUTAG --variant unscaled,mean --repeats 1[/bold]
     """
     from infograph.reproduce.cells import pick_names
     from infograph.reproduce.table1 import SMALL

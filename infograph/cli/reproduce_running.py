@@ -77,7 +77,8 @@ class RunOptions:
                 missing.remove(each.cell)
                 known.add(each.cell, each.result["measured"]["seconds"])
                 there.append(each.cell)
-                what = each.result.get("empty") or f"{each.result['measured']['seconds']:.1f} s"
+                reason = each.result.get("empty") or each.result.get("lacking")
+                what = reason or f"{each.result['measured']['seconds']:.1f} s"
             left = known.outlook(there, missing, self.workers)
             say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
         return done

@@ -90,7 +90,8 @@ class Accuracy:
     @property
     def reason(self) -> str:
         """Why nothing could be computed, if that was tried."""
-        return str(self.found[0]["empty"]) if self.found and self.evaluation is None else ""
+        reasons = (each["empty"] or each.get("lacking", "") for each in self.found)
+        return next((str(each) for each in reasons if each), "") if self.evaluation is None else ""
 
     def of_repeats(self, seeds: Collection[int]) -> Evaluation | None:
         """The evaluation of these repeats only."""

@@ -20,7 +20,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from infograph.data.storage import read_json, replaced_file
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, JobStopped
 from infograph.reproduce.measured import measuring
 
 try:
@@ -90,7 +90,7 @@ def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[st
     return list(dict.fromkeys(chosen))
 
 
-class Busy(Exception):
+class Busy(JobStopped):
     """Another process computes this cell."""
 
 
@@ -150,7 +150,10 @@ def _locked(work: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise Busy(f"another process computes {work.name}") from error
+            raise Busy(
+                f"another process computes {work.name}: wait for it and run the same command again, "
+                f"or choose another folder for the results"
+            ) from error
         yield
 
 

@@ -19,7 +19,7 @@ from infograph.data.storage import check_folder, save_graphs
 from infograph.errors import InvalidParameter
 from infograph.evaluate import Evaluation, cross_validate
 from infograph.reproduce.cells import Cell, Result, run_cell
-from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
+from infograph.reproduce.isolated import Failed, Limits, Stopped, represent_isolated
 from infograph.reproduce.methods import METHODS, Method
 from infograph.workers.side_by_side import Lost, side_by_side
 
@@ -132,14 +132,19 @@ class _Job:
     results: Path
 
 
-def _do(job: _Job) -> Result:
-    """The result of a method: read, if it is there, else computed and kept."""
-    return run_cell(
-        job.cell,
-        lambda _, work: _judge(METHODS[job.method], job.graphs, job.labels, work, job.protocol, job.limits),
-        job.results,
-        again=lambda found: bool(found["empty"]) and _more(job.limits, found["limits"]),
-    )
+def _do(job: _Job) -> Result | Lost:
+    """The result of a method: read, if it is there, else computed and kept; a failure is kept by nobody."""
+    try:
+        return run_cell(
+            job.cell,
+            lambda _, work: _judge(
+                METHODS[job.method], job.graphs, job.labels, work, job.protocol, job.limits
+            ),
+            job.results,
+            again=lambda found: bool(found["empty"]) and _more(job.limits, found["limits"]),
+        )
+    except Failed as reason:
+        return Lost(str(reason))
 
 
 def majority_line(labels: NDArray[Any]) -> Compared:
@@ -186,6 +191,8 @@ def _judge(
                 seconds, peaks = seconds + one.seconds, [*peaks, one.peak_mb]
                 made.append(one.values)
             representations[setting] = made if method.random else made * protocol.repeats
+    except Failed:
+        raise
     except Stopped as reason:
         took = {"seconds": seconds, "peak_mb": max(peaks)}
         return {"empty": str(reason), "limits": given, "scores": {}, "took": took}

@@ -24,8 +24,9 @@ class Cost:
 
 
 def cost_of(results: Iterable[Result]) -> Cost:
-    """The cost of these cells. Time is of the method alone where it was measured apart from the judging."""
-    measured = [result["measured"] for result in results if not result.get("empty")]
+    """The cost of those cells that are whole; time is of the method alone where it was measured apart."""
+    whole = (result for result in results if not (result.get("empty") or result.get("lacking")))
+    measured = [result["measured"] for result in whole]
     seconds = [each.get("represent_seconds", each["seconds"]) for each in measured]
     peaks = [each["peak_mb"] for each in measured if each["peak_mb"] is not None]
     return Cost(median(seconds) if seconds else None, max(peaks, default=None))

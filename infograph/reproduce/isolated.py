@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.errors import error_from
 from infograph.evaluate.gram import Gram
+from infograph.reproduce.methods import blames_method
+from infograph.workers.children import Children
 
 POLL = 0.1  # seconds between looks at a running process
 
@@ -31,6 +32,10 @@ class Stopped(Exception):
     """A method that was stopped or failed; the message says why its cell is empty."""
 
 
+class Failed(Stopped):
+    """A failure that says nothing of the method, such as a missing package: the next time it may work."""
+
+
 @dataclass(frozen=True, eq=False)
 class Represented:
     """Vectors (G, D) or a Gram matrix, and what they took."""
@@ -43,7 +48,7 @@ class Represented:
 def represent_isolated(
     graphs: Path, method: str, setting: str, seed: int, work: Path, limits: Limits
 ) -> Represented:
-    """Run one method on saved graphs in a new process.
+    """Run one method on saved graphs in a new process, which ends with this one.
 
     Args:
         graphs: a folder that `save_graphs` wrote.
@@ -54,40 +59,38 @@ def represent_isolated(
 
     Raises:
         Stopped: a limit was reached, or the method refused the graphs.
+        Failed: its process died, or something that it needs is missing.
     """
     out = work / f"{method}-{re.sub(r'[^A-Za-z0-9]+', '-', setting)}-{seed}.npz"
-    command = [sys.executable, "-m", "infograph.reproduce.worker"]
     job = {"graphs": str(graphs), "method": method, "setting": setting, "seed": seed, "out": str(out)}
-    with subprocess.Popen(
-        [*command, json.dumps(job)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as child:
-        reason = _watch(child, limits)
-        said, complaint = child.communicate()
-    if reason:
-        raise Stopped(reason)
-    if child.returncode:
-        lines = complaint.decode(errors="replace").strip().splitlines()
-        raise Stopped(lines[-1] if lines else f"its process ended with code {child.returncode}")
-    measured = json.loads(said.decode().splitlines()[-1])
+    children = Children("infograph.reproduce.worker", one_thread=False)
+    try:
+        children.start(json.dumps(job))
+        told = _answer(children, limits)
+    finally:
+        children.close()
+    if "problem" in told:
+        error = error_from(*told["problem"])
+        raise (Stopped if blames_method(error) else Failed)(str(error))
     with np.load(out) as stored:
         values: NDArray[Any] = stored["values"]
     out.unlink()
-    return Represented(Gram(values) if measured["gram"] else values, measured["seconds"], measured["peak_mb"])
+    return Represented(Gram(values) if told["gram"] else values, told["seconds"], told["peak_mb"])
 
 
-def _watch(child: subprocess.Popen[bytes], limits: Limits) -> str:
-    """Wait for a process; stop it at a limit, and say which."""
+def _answer(children: Children, limits: Limits) -> dict[str, Any]:
+    """What the only child says; it is waited for up to the limits."""
     began = time.monotonic()
-    while child.poll() is None:
+    while True:
+        for said in children.listen(POLL):
+            if said.content is None:
+                raise Failed(said.lost)
+            return said.content
         if limits.seconds is not None and time.monotonic() - began > limits.seconds:
-            child.kill()
-            return f"stopped after {limits.seconds / 60:.3g} minutes, the budget"
-        used = _memory(child.pid)
+            raise Stopped(f"stopped after {limits.seconds / 60:.3g} minutes, the budget")
+        used = _memory(children.pids[0])
         if limits.megabytes is not None and used > limits.megabytes:
-            child.kill()
-            return f"stopped at {used:,.0f} MB, the limit is {limits.megabytes:,.0f}"
-        time.sleep(POLL)
-    return ""
+            raise Stopped(f"stopped at {used:,.0f} MB, the limit is {limits.megabytes:,.0f}")
 
 
 def _memory(process: int) -> float:

@@ -17,16 +17,17 @@ PACKAGES = ("infograph", "torch", "numpy", "scipy", "scikit-learn")
 
 @contextmanager
 def measuring() -> Iterator[dict[str, Any]]:
-    """A record that is filled when the block ends."""
+    """A record that is filled when the block ends; its versions are those at the beginning."""
     import torch
 
     record: dict[str, Any] = {}
+    versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
     _forget_peak()
     started = time.perf_counter()
     yield record
     record["seconds"] = round(time.perf_counter() - started, 1)
     record["peak_mb"] = peak_mb()
-    record["versions"] = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
+    record["versions"] = versions
     record["machine"] = {
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from infograph.baselines.kernel import GraphKernel
 from infograph.contract import GraphTransformer
 from infograph.data.graphset import GraphSet
+from infograph.errors import CheckpointMismatch, InvalidGraph, InvalidParameter, TrainingDiverged
 from infograph.evaluate.gram import Gram
 from infograph.reproduce.cells import parameters_of
 
@@ -59,6 +60,15 @@ def represent(estimator: GraphTransformer, graphs: GraphSet, **fitting: Any) -> 
         return Gram(estimator.fit(graphs).gram())
     vectors = estimator.fit_transform(graphs, **fitting)
     return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors)
+
+
+def blames_method(error: Exception) -> bool:
+    """Whether an error of `represent` is a result: training diverged, or the method refuses the graphs.
+
+    Others come from where it ran, such as a package that is not installed, and may be gone the next time.
+    """
+    own = isinstance(error, TrainingDiverged | InvalidParameter | InvalidGraph)
+    return own and not isinstance(error, CheckpointMismatch)
 
 
 def _one(where: str, **given: Any) -> Make:

@@ -17,7 +17,7 @@ from infograph.data.storage import read_json, replaced_file
 from infograph.errors import InfoGraphError
 from infograph.evaluate import Evaluation, Gram, cross_validate, merge
 from infograph.reproduce.cells import Cell, Result, parameters_of
-from infograph.reproduce.methods import METHODS, Method, represent
+from infograph.reproduce.methods import METHODS, Method, blames_method, represent
 from infograph.train.checkpoint import FILE
 from infograph.train.loop import Watcher
 
@@ -76,7 +76,8 @@ def judged(
 ) -> Result:
     """The result of a cell: what an estimator makes of a data set, and its scores.
 
-    "empty" has the reason where a method cannot do it, as where training diverges.
+    "empty" has the reason where a method cannot do it, as where training diverges. Where it diverges after
+    some of the epochs were judged, those stay, and "lacking" has the reason why the others are missing.
 
     Args:
         estimator: with its seed, not fitted.
@@ -84,29 +85,40 @@ def judged(
         work: its folder; scores after some epochs wait there for the others.
         watchers: of the training.
         judging: further arguments of `cross_validate`.
+
+    Raises:
+        InfoGraphError: what says nothing of the method (`blames_method`), such as a missing package.
     """
     graphs = load_dataset(settings["data"])
     evaluations, took = [], {"represent_seconds": 0.0, "evaluate_seconds": 0.0}
     history: list[dict[str, float]] = []
-    try:
-        for epochs in settings.get("epochs", [None]):
-            kept = work / f"{epochs}.json"
-            if not kept.is_file():
-                began = time.perf_counter()
+    reason = ""
+    for epochs in settings.get("epochs", [None]):
+        kept = work / f"{epochs}.json"
+        if not kept.is_file():
+            began = time.perf_counter()
+            try:
                 values, history = _represent(estimator, graphs, epochs, work, watchers)
-                middle = time.perf_counter()
-                evaluation = _judge(values, graphs, settings, epochs, judging)
-                with replaced_file(kept) as partial:
-                    partial.write_text(json.dumps({"evaluation": evaluation.to_dict(), "history": history}))
-                took["represent_seconds"] += middle - began
-                took["evaluate_seconds"] += time.perf_counter() - middle
-            record = read_json(kept)
-            evaluations.append(Evaluation.from_dict(record["evaluation"]))
-            history = record["history"]
-    except InfoGraphError as error:
-        return {"empty": " ".join(str(error).split()), "evaluation": None, "history": history}
+            except InfoGraphError as error:
+                if not blames_method(error):
+                    raise
+                reason = " ".join(str(error).split())
+                break
+            middle = time.perf_counter()
+            evaluation = _judge(values, graphs, settings, epochs, judging)
+            with replaced_file(kept) as partial:
+                partial.write_text(json.dumps({"evaluation": evaluation.to_dict(), "history": history}))
+            took["represent_seconds"] += middle - began
+            took["evaluate_seconds"] += time.perf_counter() - middle
+        record = read_json(kept)
+        evaluations.append(Evaluation.from_dict(record["evaluation"]))
+        history = record["history"]
+    if not evaluations:
+        return {"empty": reason, "evaluation": None, "history": history}
     measured = {name: round(value, 2) for name, value in took.items()}
-    return {"empty": "", "evaluation": merge(evaluations).to_dict(), "history": history, "measured": measured}
+    lacking = {"lacking": reason} if reason else {}
+    whole = merge(evaluations).to_dict()
+    return {"empty": "", **lacking, "evaluation": whole, "history": history, "measured": measured}
 
 
 def _represent(
@@ -146,7 +158,8 @@ def _judge(
 def collect(results: Iterable[Result]) -> Evaluation | None:
     """One evaluation of a method on a data set, from the cells that are there.
 
-    Settings that lack a repeat which others have, or that could not be computed, are left out.
+    Settings that lack a repeat which others have, or that could not be computed, are left out; so is a number
+    of epochs that the training of one repeat did not reach.
     """
     parts = [Evaluation.from_dict(result["evaluation"]) for result in results if not result["empty"]]
     seeds = {part.seeds[0] for part in parts}
@@ -155,7 +168,11 @@ def collect(results: Iterable[Result]) -> Evaluation | None:
         for candidate in part.candidates:
             repeats.setdefault(candidate.setting, set()).add(part.seeds[0])
     whole = [setting for setting, found in repeats.items() if found == seeds]
-    kept = [part.select(settings=whole) for part in parts if part.candidates[0].setting in whole]
+    kept = [
+        part.select(settings=whole)
+        for part in parts
+        if any(candidate.setting in whole for candidate in part.candidates)
+    ]
     return merge(kept) if kept else None
 
 

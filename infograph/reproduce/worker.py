@@ -1,11 +1,15 @@
-"""`python -m infograph.reproduce.worker JOB`: one method on saved graphs; what `isolated` starts."""
+"""`python -m infograph.reproduce.worker`: one method on saved graphs; what `isolated` starts.
+
+It is told one line of JSON, the job. It answers {"seconds": 1.5, ...}, or {"problem": [...]}: the class of an
+error and what it says.
+"""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -14,24 +18,31 @@ from infograph.errors import InfoGraphError
 from infograph.evaluate.gram import Gram
 from infograph.reproduce.measured import peak_mb
 from infograph.reproduce.methods import METHODS
+from infograph.workers.child import Say, end_with_parent, run_child
 
 
-def main(job: dict[str, str]) -> None:
-    """Compute, store, and print what it took as one line of JSON."""
+def main(lines: TextIO, say: Say) -> None:
+    """Do the job, and tell."""
+    warnings.simplefilter("ignore")
+    job = json.loads(lines.readline())
+    end_with_parent(lines)
+    try:
+        say(represent_saved(job))
+    except InfoGraphError as error:
+        say({"problem": [type(error).__name__, " ".join(str(error).split())]})
+
+
+def represent_saved(job: dict[str, Any]) -> dict[str, Any]:
+    """Compute, store, and measure what it took."""
     graphs = open_graphs(job["graphs"])
     METHODS[job["method"]].settings[job["setting"]](0)  # imports what it needs before the clock runs
     began = time.perf_counter()
-    values = METHODS[job["method"]].represent(graphs, job["setting"], int(job["seed"]))
+    values = METHODS[job["method"]].represent(graphs, job["setting"], job["seed"])
     seconds = time.perf_counter() - began
     gram = isinstance(values, Gram)
     np.savez(job["out"], values=values.matrix if isinstance(values, Gram) else values)
-    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb() or 0, "gram": gram}))
+    return {"seconds": seconds, "peak_mb": peak_mb() or 0, "gram": gram}
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    try:
-        main(json.loads(sys.argv[1]))
-    except InfoGraphError as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        sys.exit(2)
+    run_child(main)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -26,3 +27,17 @@ def run_child(main: Callable[[TextIO, Say], None]) -> None:
         main(sys.stdin, say)
     except BrokenPipeError:  # nobody listens any more
         os._exit(1)
+
+
+def end_with_parent(lines: TextIO) -> None:
+    """End this process, whatever it does, when the one that started it does; for children told no more lines.
+
+    The thread reads the file and not the text: nobody else waits for its lock when the interpreter ends.
+    """
+
+    def wait() -> None:
+        while os.read(lines.fileno(), 4096):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

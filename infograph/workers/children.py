@@ -37,14 +37,19 @@ class Children:
     Args:
         module: what `python -m` runs.
         environment: variables for them.
+        one_thread: whether each has one thread, or as many as this process would have.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, module: str, environment: Mapping[str, str] | None = None, *, one_thread: bool = True
+    ) -> None:
         self._module = module
-        self._environment = {**os.environ, **dict.fromkeys(THREADS, "1"), **(environment or {})}
+        threads = dict.fromkeys(THREADS, "1") if one_thread else {}
+        self._environment = {**os.environ, **threads, **(environment or {})}
         self._said: queue.SimpleQueue[Said] = queue.SimpleQueue()
         self._processes: list[subprocess.Popen[str]] = []
         self._complaints: list[IO[str]] = []
+        self._strays: dict[int, str] = {}  # child -> the last line it said that is no JSON object
         self._stopped: set[int] = set()
 
     @property
@@ -61,6 +66,7 @@ class Children:
             stdout=subprocess.PIPE,
             stderr=complaints,
             text=True,
+            errors="replace",
             env=self._environment,
         )
         self._processes.append(process)
@@ -102,20 +108,36 @@ class Children:
             complaints.close()
 
     def _listen(self, child: int) -> None:
+        """Pass on what a child says, and at last that it is lost, whatever it says before."""
         process = self._processes[child]
-        with process.stdout as lines:  # type: ignore[union-attr]
-            for line in lines:
-                self._said.put(Said(child, json.loads(line)))
-        code = process.wait()
-        if child not in self._stopped:
-            self._said.put(Said(child, lost=self._why(child, code)))
+        try:
+            with process.stdout as lines:  # type: ignore[union-attr]
+                for line in lines:
+                    content = _parsed(line)
+                    if content is None:
+                        self._strays[child] = line.strip()
+                    else:
+                        self._said.put(Said(child, content))
+        finally:
+            code = process.wait()
+            if child not in self._stopped:
+                self._said.put(Said(child, lost=self._why(child, code)))
 
     def _why(self, child: int, code: int) -> str:
         if code < 0:
             return f"killed by signal {-code}"
-        complaints = self._complaints[child]
-        if complaints.closed:
-            return f"exit code {code}"
-        complaints.seek(0)
-        last = [line.strip() for line in complaints if line.strip()][-1:]
-        return last[0] if last else f"exit code {code}"
+        last = self._strays.get(child, "")
+        with suppress(ValueError):  # `close` has closed the file
+            self._complaints[child].seek(0)
+            for line in self._complaints[child]:
+                last = line.strip() or last
+        return last or f"exit code {code}"
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    """A JSON object; None where the line is none."""
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
 from infograph.errors import InvalidParameter, JobStopped
@@ -22,7 +24,7 @@ RETRIES = 2  # of a task on Ray whose worker was lost
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a job has no outcome: its process died."""
+    """Why a job has no outcome, such as that its process died."""
 
     reason: str
 
@@ -75,7 +77,7 @@ class _Tasks(Protocol):
         ...
 
     def close(self) -> None:
-        """End what is running."""
+        """End what is running, and wait until it has ended."""
         ...
 
 
@@ -85,29 +87,50 @@ class _Processes:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._pool = self._make()
+        self._running: set[Future[Any]] = set()
 
     def submit(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
         with _one_thread_each():
             try:
-                return self._pool.submit(function, job)
+                handle = self._pool.submit(function, job)
             except BrokenProcessPool:
                 self._pool = self._make()
-                return self._pool.submit(function, job)
+                handle = self._pool.submit(function, job)
+        self._running.add(handle)
+        return handle
 
     def finished(self, handles: Sequence[Future[Any]]) -> Sequence[Future[Any]]:
         return list(wait(handles, return_when=FIRST_COMPLETED).done)
 
     def outcome(self, handle: Future[Any]) -> Any:
+        self._running.discard(handle)
         try:
             return handle.result()
         except BrokenProcessPool:
             return Lost("its process died")
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        if any(not handle.done() for handle in self._running):
+            for process in list((self._pool._processes or {}).values()):  # Python 3.14: `terminate_workers`
+                process.terminate()  # the pool takes this as the loss of all, and reaps them
+        self._pool.shutdown(cancel_futures=True)
 
     def _make(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._workers, mp_context=get_context("spawn"))
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin)
+
+
+def _begin() -> None:
+    """Called in every new process of the pool: Ctrl-C is for its parent, with which it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class _RayTasks:

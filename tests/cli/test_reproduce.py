@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from infograph.cli.reproduce_running import RunOptions
+from infograph.errors import TrainingDiverged
+from infograph.reproduce import grid
+from infograph.reproduce.cells import Cell
 from tests.cli.conftest import Run
 
 
@@ -61,3 +67,28 @@ def test_a_spent_budget_leaves_the_rest_for_later(run: Run, tmp_path: Path) -> N
     done = run(*command, "--budget", "0.001s", "--results", tmp_path)
     assert done.code == 0 and "the budget is spent" in done.err and "of 5 cells" in done.err
     assert len(list(tmp_path.glob("table1/*"))) < 5
+
+
+def test_a_training_that_diverges_is_said_and_the_others_go_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(cell: Cell, *_: object) -> dict[str, object]:
+        if cell.settings["objective"] == "mean":
+            raise TrainingDiverged("the loss became nan")
+        return {"unit": "eV", "scores": {"test_mae": 2.5}}
+
+    monkeypatch.setattr(grid, "compute", compute)
+    command = ("reproduce", "table2", "--target", "U0", "--objective", "mean,atom-counts")
+    done = run(*command, "--results", tmp_path)
+    assert done.code == 0 and "atom-counts" in done.out and "mean" not in done.out
+    assert "U0 mean 0: the loss became nan (0 of 2 cells" in done.err
+    assert len(list(tmp_path.glob("table2/*"))) == 1
+
+
+def test_what_a_cell_lacks_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(grid, "compute", lambda *_: {"empty": "", "lacking": "diverged in epoch 57"})
+    cell = Cell("table1", "MUTAG infograph", {"data": "MUTAG", "method": "infograph"})
+    (found,) = RunOptions(results=tmp_path).run([[cell]])
+    assert found["lacking"] and "MUTAG infograph: diverged in epoch 57 (1 of 1" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,22 @@ def test_an_id_is_found_first(client, index):
     told = search(client, "mol3", k=4).json()
     assert told["kind"] == "id" and told["row"] == 3
     assert [hit["row"] for hit in told["hits"]] == index.search_id("mol3", 4).rows[0].tolist()
+
+
+def test_an_id_is_searched_off_the_event_loop(client, index, monkeypatch):
+    on_the_loop, search_id = [], index.search_id
+
+    def watched(*given):
+        try:
+            asyncio.get_running_loop()
+            on_the_loop.append(True)
+        except RuntimeError:
+            on_the_loop.append(False)
+        return search_id(*given)
+
+    monkeypatch.setattr(index, "search_id", watched)
+    assert search(client, "mol3", k=4).json()["row"] == 3
+    assert on_the_loop == [False]
 
 
 def test_a_new_graph_is_placed_among_its_neighbours(client, index, atlas):

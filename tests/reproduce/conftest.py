@@ -32,16 +32,29 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def accuracy(self, data, method, setting, repeat, outer, *, inner=None, empty="", seconds=2.0, peak=100):
+    def accuracy(
+        self,
+        data,
+        method,
+        setting,
+        repeat,
+        outer,
+        *,
+        inner=None,
+        empty="",
+        lacking="",
+        seconds=2.0,
+        peak=100,
+    ):
         """A cell of Table 1; `outer` is a list where there are several numbers of epochs."""
         cell = table1_cell(data, METHODS[method], setting, repeat)
-        self._accuracy(cell, outer, inner, empty, seconds, peak)
+        self._accuracy(cell, outer, inner, empty, seconds, peak, {"lacking": lacking} if lacking else {})
 
     def variant(self, data, name, repeat, outer):
         """A cell of the variants, a list for several numbers of epochs."""
         self._accuracy(variant_cell(data, VARIANTS[name], repeat), outer)
 
-    def _accuracy(self, cell, outer, inner=None, empty="", seconds=2.0, peak=100):
+    def _accuracy(self, cell, outer, inner=None, empty="", seconds=2.0, peak=100, more=()):
         setting, repeat = cell.settings["setting"], cell.settings["repeat"]
         values = outer if isinstance(outer, list) else [outer]
         inners = inner if isinstance(inner, list) else [inner] * len(values)
@@ -53,7 +66,8 @@ class Results:
         plan = Plan(10, 5, (("0", 63), ("1", 125)), "labels")
         evaluation = None if empty else Evaluation(plan, (repeat,), candidates).to_dict()
         measured = {"seconds": 3.0, "peak_mb": peak, "machine": MACHINE, "represent_seconds": seconds}
-        self._write(cell, {"empty": empty, "evaluation": evaluation, "history": [], "measured": measured})
+        content = {"empty": empty, "evaluation": evaluation, "history": [], "measured": measured}
+        self._write(cell, content | dict(more))
 
     def error(self, target, objective, errors, *, validation=None, history=(), **given):
         """A cell of Table 2 with the errors of its test molecules."""

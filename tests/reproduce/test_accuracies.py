@@ -6,7 +6,9 @@ import math
 
 import pytest
 
+from infograph.report.reproduction import write_report
 from infograph.reproduce.accuracies import majority, read_table1
+from infograph.reproduce.costs import cost_of
 from infograph.reproduce.versus import against_untrained
 
 WL = [f"rounds={rounds} normalise=True" for rounds in (1, 2, 3, 4, 5)]
@@ -50,6 +52,37 @@ def test_settings_count_their_epochs(results):
     results.accuracy("MUTAG", "infograph", "layers=4 lr=0.001", 0, 0.0, empty="training diverged")
     cell = read_table1(results.folder)["MUTAG", "infograph"]
     assert cell.lacks == ["1 of 5 repeats", "3 of 27 settings"]
+
+
+def test_epochs_that_one_repeat_did_not_reach_are_a_shortfall(results, tmp_path):
+    """The last of three numbers of epochs diverged in repeat 1: it counts in no repeat."""
+    settings = [f"layers={layers} lr={lr}" for layers in (4, 8, 12) for lr in (0.01, 0.001, 0.0001)]
+    for repeat in (0, 1):
+        for setting in settings:
+            short = repeat == 1 and setting == settings[0]
+            outer = [0.8, 0.81] if short else [0.8, 0.81, 0.99 if setting == settings[0] else 0.82]
+            results.accuracy(
+                "MUTAG",
+                "infograph",
+                setting,
+                repeat,
+                outer,
+                lacking="diverged" * short,
+                seconds=9 - 8 * short,
+            )
+    cell = read_table1(results.folder)["MUTAG", "infograph"]
+    assert cell.lacks == ["2 of 5 repeats", "26 of 27 settings"]
+    assert cell.ours is not None and cell.ours[0] == pytest.approx(82.0) and cell.reason == ""
+    assert cost_of(cell.found[9:10]).seconds is None and cost_of(cell.found).seconds == 9
+    written = write_report(results.folder, tmp_path / "out").tables.read_text()
+    assert "26 of 27 settings" in written
+
+
+def test_the_reason_is_that_of_the_first_cell_that_has_one(results):
+    results.accuracy("MUTAG", "infograph", "layers=4 lr=0.01", 0, [0.8], lacking="diverged in epoch 12")
+    results.accuracy("MUTAG", "infograph", "layers=4 lr=0.001", 1, [0.8, 0.8, 0.8])
+    cell = read_table1(results.folder)["MUTAG", "infograph"]
+    assert cell.evaluation is None and cell.reason == "diverged in epoch 12"
 
 
 def test_a_cell_that_could_not_be_computed_says_why(results):

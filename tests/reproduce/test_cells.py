@@ -7,12 +7,13 @@ import json
 import numpy as np
 import pytest
 
+from infograph.cli.failures import MISTAKE, explain
 from infograph.data.qm9.read import read_qm9
 from infograph.data.sets.catalogue import entry_for
 from infograph.data.sets.places import wheel_folder
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, JobStopped
 from infograph.estimators.infograph import InfoGraph
-from infograph.reproduce import table2
+from infograph.reproduce import measured, table2
 from infograph.reproduce.cells import Busy, Cell, parameters_of, run_cell
 from infograph.reproduce.table2 import best_cell, compute_table2, table2_cell, table2_stages
 
@@ -59,16 +60,33 @@ def test_two_processes_never_compute_the_same_cell(tmp_path):
     cell = Cell("t", "once", {})
 
     def meanwhile(*_):
-        with pytest.raises(Busy, match="another process computes once-"):
+        with pytest.raises(Busy, match=r"another process computes once-.*run the same command again"):
             run_cell(cell, lambda *_: {"v": 2}, tmp_path)
         return {"v": 1}
 
     assert run_cell(cell, meanwhile, tmp_path)["v"] == 1
 
 
+def test_a_busy_cell_is_a_mistake_with_a_way_out():
+    assert issubclass(Busy, JobStopped)
+    assert explain(Busy("another process computes it")) == MISTAKE
+
+
 def test_what_a_cell_measures_joins_what_is_measured(tmp_path):
     result = run_cell(Cell("t", "one", {}), lambda *_: {"measured": {"rows": 3}}, tmp_path)
     assert result["measured"]["rows"] == 3 and result["measured"]["peak_mb"] > 0
+
+
+def test_versions_are_those_at_the_beginning(tmp_path, monkeypatch):
+    """A package that is replaced while a cell is computed is not the one that computes it."""
+
+    def replace(*_):
+        monkeypatch.setattr(measured, "version", lambda name: "new")
+        return {}
+
+    monkeypatch.setattr(measured, "version", lambda name: "old")
+    result = run_cell(Cell("t", "one", {}), replace, tmp_path)
+    assert {result["measured"]["versions"][name] for name in measured.PACKAGES} == {"old"}
 
 
 def test_parameters_are_json_and_leave_out_what_changes_no_result():

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +20,28 @@ from infograph.evaluate import cross_validate
 from infograph.evaluate.gram import Gram
 from infograph.report.compare import Comparison, estimates
 from infograph.report.comparison import as_csv, as_html, as_markdown, best_line
+from infograph.reproduce import compare as comparing
+from infograph.reproduce.cells import Busy
 from infograph.reproduce.compare import Compared, Protocol, compare, majority_line
-from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
+from infograph.reproduce.isolated import Failed, Limits, Stopped, represent_isolated
 from infograph.reproduce.methods import METHODS
+from tests.workers.processes import alive, wait_for
 
 QUICK = Protocol(repeats=1, folds=3, inner_folds=2)
+NOISY = "import sys; sys.stderr.write('warning: nothing\\n' * 20_000)\n"
+WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None\n"
+PARENT = """
+import subprocess
+import sys
+from pathlib import Path
+from infograph.reproduce.isolated import Limits, represent_isolated
+start = subprocess.Popen.__init__
+def told(self, *given, **named):
+    start(self, *given, **named)
+    print(self.pid, flush=True)
+subprocess.Popen.__init__ = told
+represent_isolated(Path(sys.argv[1]), "labels", "default", 0, Path(sys.argv[2]), Limits())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +77,70 @@ def test_memory_has_a_limit_and_refusals_their_reason(graphs, tmp_path):
     save_graphs(graphs, tmp_path / "graphs")
     with pytest.raises(Stopped, match="MB, the limit is 20"):
         represent_isolated(tmp_path / "graphs", "labels", "default", 0, tmp_path, Limits(megabytes=20))
-    with pytest.raises(Stopped, match="KeyError: 'nonsense'"):
+    with pytest.raises(Failed, match="KeyError: 'nonsense'"):
         represent_isolated(tmp_path / "graphs", "nonsense", "default", 0, tmp_path, Limits())
+
+
+def test_a_process_that_complains_at_length_is_not_blocked(graphs, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(NOISY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    save_graphs(graphs, tmp_path / "graphs")
+    made = represent_isolated(tmp_path / "graphs", "labels", "default", 0, tmp_path, Limits(seconds=120))
+    np.testing.assert_array_equal(made.values, METHODS["labels"].represent(graphs, "default", 0))
+    assert made.peak_mb > 50 and not list(tmp_path.glob("*.npz"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="processes are found in /proc")
+def test_an_isolated_process_ends_with_its_parent(graphs, tmp_path):
+    """Its result goes to a pipe that nobody reads, so that it would never end on its own."""
+    save_graphs(graphs, tmp_path / "graphs")
+    os.mkfifo(tmp_path / "labels-default-0.npz")
+    command = [sys.executable, "-c", PARENT, str(tmp_path / "graphs"), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        parent.kill()
+    try:
+        wait_for(lambda: not alive(child))
+    finally:
+        if alive(child):
+            os.kill(child, signal.SIGKILL)
+
+
+def test_failures_of_the_machine_are_shown_and_not_kept(graphs, tmp_path, monkeypatch):
+    labels = graphs.graph["y"]
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_NUMBA)
+    with monkeypatch.context() as broken:
+        broken.setenv("PYTHONPATH", str(tmp_path))
+        (line,) = compare(graphs, labels, ["sp"], tmp_path / "out", protocol=QUICK)
+    assert "this needs numba" in line.empty and np.isnan(line.mean)
+    assert not list(tmp_path.glob("out/methods/*"))
+    (line,) = compare(graphs, labels, ["sp"], tmp_path / "out", protocol=QUICK)
+    assert not line.empty and line.mean > 50
+
+
+def test_a_crash_is_a_failure_and_a_refusal_is_kept(graphs, tmp_path, monkeypatch):
+    labels = graphs.graph["y"]
+
+    def once(error):
+        with monkeypatch.context() as broken:
+            broken.setattr(comparing, "represent_isolated", lambda *_: (_ for _ in ()).throw(error))
+            return compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK)[0].empty
+
+    assert once(Failed("KeyError: 'x'")) == "KeyError: 'x'" and not list(tmp_path.glob("methods/*"))
+    assert once(Stopped("too large")) == "too large" and len(list(tmp_path.glob("methods/*"))) == 1
+    assert once(Failed("KeyError: 'x'")) == "too large"  # read
+
+
+def test_a_folder_that_another_process_works_in_is_said(graphs, tmp_path, monkeypatch):
+    labels = graphs.graph["y"]
+
+    def meanwhile(*_):
+        with pytest.raises(Busy, match="wait for it"):
+            compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK)
+        raise Stopped("seen")
+
+    monkeypatch.setattr(comparing, "represent_isolated", meanwhile)
+    assert compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK)[0].empty == "seen"
 
 
 def test_unknown_methods_and_graphs_without_classes_are_refused(graphs, tmp_path):

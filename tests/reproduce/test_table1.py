@@ -15,9 +15,19 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraph, cross_validate, read_graphs
+from infograph.errors import (
+    CheckpointMismatch,
+    FileMissing,
+    InvalidFile,
+    InvalidGraph,
+    InvalidParameter,
+    JobStopped,
+    MissingExtra,
+    TrainingDiverged,
+)
 from infograph.evaluate import Evaluation
-from infograph.reproduce import table1
-from infograph.reproduce.cells import run_cell
+from infograph.reproduce import grid, table1
+from infograph.reproduce.cells import Busy, Cell, run_cell
 from infograph.reproduce.grid import run_grid
 from infograph.reproduce.methods import METHODS, Method
 from infograph.reproduce.outlook import Durations, Outlook, in_words, split_cells
@@ -116,6 +126,77 @@ def test_a_method_that_cannot_says_why(tiny_mutag, tmp_path):
     assert "learning rate" in result["empty"] and result["evaluation"] is None
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MissingExtra("numba", "baselines"),
+        FileMissing("gone"),
+        InvalidFile("damaged"),
+        CheckpointMismatch("of another run"),
+        JobStopped("lost"),
+        Busy("another process computes it"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_failures_of_the_machine_are_no_results(tiny_mutag, tmp_path, monkeypatch, error):
+    cell = table1_cell("MUTAG", METHODS["degrees"], "default", 0)
+    with monkeypatch.context() as broken:
+        broken.setattr(table1, "represent", raising(error))
+        with pytest.raises(type(error)):
+            run_cell(cell, compute_table1, tmp_path)
+    assert cell.read(tmp_path) is None
+    (again,) = run_grid([cell], tmp_path)
+    assert again.outcome == "computed" and not again.result["empty"]
+
+
+@pytest.mark.parametrize("error", [InvalidParameter("too\n large"), InvalidGraph("no nodes", index=3)])
+def test_what_a_method_refuses_is_a_result(tiny_mutag, tmp_path, monkeypatch, error):
+    monkeypatch.setattr(table1, "represent", raising(error))
+    (done,) = run_grid([table1_cell("MUTAG", METHODS["degrees"], "default", 0)], tmp_path)
+    assert done.result["empty"] == " ".join(str(error).split()) and done.result["evaluation"] is None
+
+
+def test_a_mistake_in_the_judging_is_not_the_methods(tiny_mutag, tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "cross_validate", raising(InvalidParameter("too few graphs")))
+    with pytest.raises(InvalidParameter, match="too few"):
+        list(run_grid([table1_cell("MUTAG", METHODS["degrees"], "default", 0)], tmp_path))
+
+
+def test_scores_before_a_divergence_stay(tiny_mutag, tmp_path, monkeypatch):
+    """The second of three looks is the last; it equals that of a training which does not diverge."""
+    cell = table1_cell("MUTAG", QUICK, TRAINED, 1)
+    (whole,) = run_grid([cell], tmp_path / "whole")
+    represent = table1.represent
+
+    def diverge(estimator, graphs, **given):
+        if estimator.epochs > 4:
+            raise TrainingDiverged("the loss became nan\n in epoch 7")
+        return represent(estimator, graphs, **given)
+
+    monkeypatch.setattr(table1, "represent", diverge)
+    (done,) = run_grid([cell], tmp_path / "short")
+    assert done.outcome == "computed" and done.result["empty"] == ""
+    assert done.result["lacking"] == "the loss became nan in epoch 7" and "lacking" not in whole.result
+    found, expected = (Evaluation.from_dict(each.result["evaluation"]) for each in (done, whole))
+    assert [each.setting for each in found.candidates] == [f"{TRAINED} epochs={n}" for n in (2, 4)]
+    for own, other in zip(found.candidates, expected.candidates, strict=False):
+        np.testing.assert_array_equal(own.outer, other.outer)
+    assert len(done.result["history"]) == 4 and done.result["measured"]["represent_seconds"] > 0
+
+
+def test_a_cell_of_table_2_that_diverges_fails_alone(tmp_path, monkeypatch):
+    def compute(cell, work, watchers):
+        if cell.name == "second":
+            raise TrainingDiverged("the loss became\n nan")
+        return {"value": 1}
+
+    monkeypatch.setattr(grid, "compute", compute)
+    cells = [Cell("table2", name, {"name": name}) for name in ("first", "second", "third")]
+    done = list(run_grid(cells, tmp_path))
+    assert [each.outcome for each in done] == ["computed", "failed", "computed"]
+    assert done[1].reason == "the loss became nan" and cells[1].read(tmp_path) is None
+
+
 def test_a_budget_stops_inside_a_training_and_the_next_run_goes_on(tiny_mutag, tmp_path):
     cell = table1_cell("MUTAG", replace(QUICK, epochs=(40,)), TRAINED, 0)
     done = list(run_grid([cell, cell], tmp_path / "a", budget=0.2))
@@ -176,6 +257,13 @@ def test_time_left_is_told_from_cells_of_the_same_kind(tiny_mutag, tmp_path):
     assert str(Outlook(3, 3, 0.0, 0)) == "done"
     assert str(Outlook(1, 5, 90.0, 2)) == "2 min, and 2 cells of unknown length"
     assert [in_words(each) for each in (40, 600, 5400)] == ["40 s", "10 min", "1.5 h"]
+
+
+def raising(error: Exception):
+    def fail(*_, **__):
+        raise error
+
+    return fail
 
 
 def _without_measured(path: Path) -> dict:

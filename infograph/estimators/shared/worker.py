@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import threading
 from pathlib import Path
 from typing import TextIO
 
 from infograph.errors import InfoGraphError
-from infograph.workers.child import Say, run_child
+from infograph.workers.child import Say, end_with_parent, run_child
 
 
 def main(lines: TextIO, say: Say) -> None:
@@ -26,7 +24,7 @@ def main(lines: TextIO, say: Say) -> None:
 
     torch.set_num_threads(1)
     given = json.loads(lines.readline())
-    threading.Thread(target=_end_with_parent, args=(lines,), daemon=True).start()
+    end_with_parent(lines)
     store = dist.FileStore(given["store"], given["workers"])  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=given["rank"], world_size=given["workers"])
     try:
@@ -39,12 +37,6 @@ def main(lines: TextIO, say: Say) -> None:
         return
     say({"done": True})
     dist.destroy_process_group()
-
-
-def _end_with_parent(lines: TextIO) -> None:
-    """Lines can come as long as the process that started this one is there."""
-    lines.read()
-    os._exit(1)
 
 
 if __name__ == "__main__":
