@@ -24,6 +24,8 @@ ORDER = [
     "index",
     "evaluate",
     "reproduce",
+    "learn",
+    "maps",
     "report",
     "tune",
     "understand",

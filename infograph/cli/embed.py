@@ -64,8 +64,8 @@ def embed(
         return
     folder.refuse()
     from infograph.contract import load
+    from infograph.learn.predictions import check_embeds
     from infograph.report.embed import embed_to_file
-    from infograph.report.predictions import check_embeds
 
     fitted = load(model)
     check_embeds(fitted)

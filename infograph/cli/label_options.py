@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
     from infograph.data.schema import Schema
     from infograph.estimators.semi import SemiSupervised
-    from infograph.report.parts import Parts
+    from infograph.learn.parts import Parts
 
 LABELS = "Learning from labels"
 HELD_OUT = "0.1, at most 10000"
@@ -157,7 +157,7 @@ class LabelOptions:
 
     def parts(self, graphs: GraphSet, seed: int) -> Parts:
         """The graphs, divided, once `prepare` has made unlabelled what is."""
-        from infograph.report.parts import make_parts
+        from infograph.learn.parts import make_parts
 
         return make_parts(
             graphs,

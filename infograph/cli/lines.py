@@ -19,7 +19,7 @@ def naming_lines(source: str, graphs: GraphSet) -> Iterator[None]:
         InvalidTarget: instead of a `BadCell`.
     """
     from infograph.errors import InvalidTarget
-    from infograph.report.task import BadCell
+    from infograph.learn.task import BadCell
 
     try:
         yield

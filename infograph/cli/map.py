@@ -85,7 +85,7 @@ def _write_page(
     from infograph.explore import make_atlas, write_map, write_points
     from infograph.explore.any_index import index_of
     from infograph.index.folder import is_index
-    from infograph.report.map2d import choose_method
+    from infograph.maps.map2d import choose_method
 
     check_writable(out)  # before the work
     index, left_out = index_of(which, read)

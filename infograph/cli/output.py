@@ -14,8 +14,8 @@ from rich.table import Table
 if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
     from infograph.estimators.search import Trial
-    from infograph.report.predictions import Predictions
-    from infograph.report.references import ErrorRow
+    from infograph.learn.predictions import Predictions
+    from infograph.learn.references import ErrorRow
     from infograph.report.result import Row
 
 LISTED = 20  # rejected graphs; files list all of them

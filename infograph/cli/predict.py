@@ -47,8 +47,8 @@ def predict(
     [bold]infograph predict model new.csv --columns all --errors nan --out predictions.csv[/bold]
     """
     from infograph.contract import load
-    from infograph.report.prediction_files import check_place, rows_of, write_predictions
-    from infograph.report.predictions import check_predicts, predict_table
+    from infograph.learn.prediction_files import check_place, rows_of, write_predictions
+    from infograph.learn.predictions import check_predicts, predict_table
 
     if out is not None:
         check_place(out)

@@ -54,9 +54,9 @@ def learn_labels(
     graphs: GraphSet, model: ModelOptions, labels: LabelOptions, columns: ColumnOptions, keeping: Keeping
 ) -> None:
     """Train on labelled and unlabelled graphs, and judge the model."""
-    from infograph.report.learn import announcement, learn, runs_of, unit_of
-    from infograph.report.prepare import prepare
-    from infograph.report.references import gaps
+    from infograph.learn.prepare import prepare
+    from infograph.learn.references import gaps
+    from infograph.learn.run import announcement, learn, runs_of, unit_of
     from infograph.train.progress import ProgressReport
 
     graphs, notes = prepare(

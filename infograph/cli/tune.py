@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
     from infograph.estimators.infograph import InfoGraph
     from infograph.estimators.semi import SemiSupervised
-    from infograph.report.parts import Parts
+    from infograph.learn.parts import Parts
 
 SEARCH = "Search"
 LISTED = 10  # settings in the table
@@ -120,9 +120,9 @@ def _task(
     graphs: GraphSet, model: ModelOptions, labels: LabelOptions, columns: ColumnOptions
 ) -> tuple[InfoGraph | SemiSupervised, Parts, dict[str, Any]]:
     """An estimator, what it learns from, and what is searched if nothing else is said."""
+    from infograph.learn.parts import make_parts
+    from infograph.learn.prepare import prepare
     from infograph.methods.objectives import WEIGHED
-    from infograph.report.parts import make_parts
-    from infograph.report.prepare import prepare
 
     if labels.target is None:
         encoder = model.estimator(columns)

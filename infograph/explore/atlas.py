@@ -14,7 +14,7 @@ from infograph.explore.columns import MapColumn, first_colour, number_column, ow
 from infograph.explore.find import find
 from infograph.explore.layout import WORDS
 from infograph.index import GraphIndex
-from infograph.report.map2d import Method, choose_method
+from infograph.maps.map2d import Method, choose_method
 from infograph.report.watch import Watch
 from infograph.understand.describe import edge_counts
 

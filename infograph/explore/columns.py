@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.data.label_columns import class_name, count_classes, is_continuous, is_known
 from infograph.data.units import LABEL, split_header
 from infograph.errors import SchemaMismatch
-from infograph.report.labels import class_name, count_classes, is_continuous, is_known
 
 MOST = 500  # classes of a column that can colour the map
 FEW = 20  # classes that are always fit for it

@@ -9,8 +9,8 @@ from infograph.explore.cache import Findings
 from infograph.explore.columns import MapColumn, typed_column
 from infograph.explore.layout import lay_out
 from infograph.index import GraphIndex
-from infograph.report.map2d import Method
-from infograph.report.predictions import ID, predict_table
+from infograph.learn.predictions import ID, predict_table
+from infograph.maps.map2d import Method
 from infograph.report.watch import Silent, Watch
 from infograph.understand import Clusters, describe_clusters, find_clusters, outlier_scores
 from infograph.understand.sentence import cluster_sentence

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.progress import Progress
-from infograph.report.map2d import Method, project
+from infograph.maps.map2d import Method, project
 
 WORDS: dict[Method, str] = {
     "umap": "UMAP: near points are similar graphs; distances between groups mean little.",
@@ -20,7 +20,7 @@ WORDS: dict[Method, str] = {
 def lay_out(
     vectors: NDArray[Any], method: Method, random_state: int = 0, *, progress: Progress | None = None
 ) -> NDArray[np.float32]:
-    """A point per vector, as `infograph.report.map2d.project` finds it. (G, D) -> (G, 2).
+    """A point per vector, as `infograph.maps.map2d.project` finds it. (G, D) -> (G, 2).
 
     Raises:
         InvalidParameter: no vectors, or vectors that are not finite.

@@ -13,7 +13,7 @@ from infograph.explore.queries import Graph, read_request
 from infograph.explore.records import hits_of, plain
 from infograph.explore.refusals import Refusal
 from infograph.explore.strict_json import StrictRoute
-from infograph.report.predictions import ID, predict_table
+from infograph.learn.predictions import ID, predict_table
 
 
 class Graphs(BaseModel):

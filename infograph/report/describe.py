@@ -9,11 +9,11 @@ import numpy as np
 from infograph.contract import GraphEstimator, GraphPredictor
 from infograph.data.embeddings import Embeddings
 from infograph.data.graphset import GraphSet
+from infograph.data.label_columns import count_classes, is_continuous, is_known
 from infograph.data.qm9.bonds import OUTCOMES
 from infograph.data.qm9.read import bond_outcomes
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.data.units import LABEL
-from infograph.report.labels import count_classes, is_continuous, is_known
 
 FIRST = 12  # categories that are listed
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from infograph.data.embeddings import Embeddings
+from infograph.data.label_columns import count_classes, is_continuous
 from infograph.data.storage import check_writable
 from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter
+from infograph.maps.map2d import Method, project
 from infograph.report.canvas import make_figure
 from infograph.report.figures import draw_map
-from infograph.report.labels import count_classes, is_continuous
-from infograph.report.map2d import Method, project
 from infograph.report.palette import LIGHT
 
 

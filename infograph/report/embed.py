@@ -11,7 +11,7 @@ from infograph.data.embeddings import PROBLEM, Embeddings, graph_values
 from infograph.data.graphset import GraphSet
 from infograph.data.storage import check_writable
 from infograph.errors import InvalidParameter
-from infograph.report.predictions import check_embeds
+from infograph.learn.predictions import check_embeds
 
 
 def embed_to_file(

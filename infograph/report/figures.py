@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.data.label_columns import is_continuous, is_known
 from infograph.errors import InvalidParameter
 from infograph.report.canvas import make_figure, strip, to_png, write_png
 from infograph.report.history import draw_history as draw_history
 from infograph.report.history import png_history as png_history
-from infograph.report.labels import is_continuous, is_known
 from infograph.report.palette import LIGHT, Theme, group_points, shorten
 
 if TYPE_CHECKING:

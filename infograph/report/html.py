@@ -6,9 +6,9 @@ import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from infograph.maps.map2d import NAMES
 from infograph.report.describe import describe_graphs
 from infograph.report.figures import png_history, png_map
-from infograph.report.map2d import NAMES
 from infograph.report.page import page
 from infograph.report.palette import DARK, LIGHT
 from infograph.report.result import CLASSIFIERS, Row, Study

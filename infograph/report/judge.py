@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from infograph.data.embeddings import Embeddings
+from infograph.data.label_columns import as_classes, is_known
 from infograph.evaluate import Evaluation, cross_validate
-from infograph.report.labels import as_classes, is_known
 from infograph.report.result import Row
 
 

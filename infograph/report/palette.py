@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.report.labels import class_name, count_classes, is_known
+from infograph.data.label_columns import class_name, count_classes, is_known
 
 MOST = 20  # groups in a legend; the rest of a larger column is drawn as one
 SHOWN = 28  # letters of a name in a legend

@@ -13,7 +13,7 @@ from infograph.data.schema import Schema
 from infograph.errors import FileMissing, InvalidParameter
 from infograph.index import GraphIndex
 from infograph.index.folder import is_index
-from infograph.report.predictions import check_embeds
+from infograph.learn.predictions import check_embeds
 
 Reader = Callable[[Schema | None], GraphSet]
 

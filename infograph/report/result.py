@@ -14,7 +14,7 @@ from infograph.data.embeddings import Embeddings
 from infograph.data.graphset import GraphSet
 from infograph.estimators.infograph import InfoGraph
 from infograph.evaluate import Evaluation, PairedTest, Score
-from infograph.report.map2d import Method
+from infograph.maps.map2d import Method
 
 CLASSIFIERS = {
     "svm-rbf": "a support vector machine with an RBF kernel",

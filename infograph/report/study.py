@@ -17,8 +17,8 @@ from infograph.errors import InvalidParameter
 from infograph.estimators.infograph import InfoGraph
 from infograph.evaluate import Evaluation, cross_validate, paired_test
 from infograph.evaluate.options import check_names
+from infograph.maps.map2d import Method, choose_method, project
 from infograph.report.canvas import make_figure
-from infograph.report.map2d import Method, choose_method, project
 from infograph.report.palette import LIGHT
 from infograph.report.result import Row, Study
 from infograph.report.study_files import check_study_folder, write_study

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet
+from infograph.data.label_columns import is_continuous, is_known
 from infograph.data.units import LABEL
 from infograph.evaluate import Plan
 from infograph.evaluate.labels import encode_labels
-from infograph.report.labels import is_continuous, is_known
 
 
 @dataclass(frozen=True, eq=False)

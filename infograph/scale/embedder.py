@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from infograph.contract import load
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.errors import InvalidFile, InvalidGraph
-from infograph.report.predictions import check_embeds
+from infograph.learn.predictions import check_embeds
 from infograph.scale.block import Block
 from infograph.scale.blocks import read_blocks
 from infograph.scale.job import Job

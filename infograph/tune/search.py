@@ -26,8 +26,8 @@ from infograph.data.storage import json_ready, save_graphs
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.estimators.infograph import InfoGraph
 from infograph.estimators.semi import SemiSupervised
-from infograph.report.parts import Parts
-from infograph.report.references import errors_of
+from infograph.learn.parts import Parts
+from infograph.learn.references import errors_of
 from infograph.reproduce.cells import Cell, Result
 from infograph.tune.halving import promoted, rounds_of
 from infograph.tune.space import Setting, Space, draw_settings

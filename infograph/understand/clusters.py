@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from infograph.data.progress import Progress
 from infograph.errors import InvalidParameter
-from infograph.report.components import principal_components
+from infograph.maps.components import principal_components
 from infograph.understand.nearest_core import join_nearest
 
 COMPONENTS = 5  # of 3, 5 and 10 the one with the fewest graphs in no cluster on MUTAG and IMDB-BINARY

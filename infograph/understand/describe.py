@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from infograph.data.embeddings import graph_values
 from infograph.data.graphset import GraphSet
+from infograph.data.label_columns import class_name, count_classes, is_continuous, is_known
 from infograph.errors import InvalidParameter
-from infograph.report.labels import class_name, count_classes, is_continuous, is_known
 from infograph.understand.clusters import Clusters
 from infograph.understand.findings import (
     Finding,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.report.labels import class_name
+from infograph.data.label_columns import class_name
 from infograph.report.palette import Theme, shorten
 from infograph.understand.scale import THUMBNAIL, Scale, legend_height, make_scale, scale_legend
 from infograph.understand.svg import circle, label

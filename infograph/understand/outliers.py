@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from infograph.errors import InvalidParameter
-from infograph.report.components import principal_components
+from infograph.maps.components import principal_components
 
 COMPONENTS = 10  # beyond, a tree of neighbours is hardly faster than a search through all
 BLOCK = 8192  # graphs whose neighbours are looked up at a time

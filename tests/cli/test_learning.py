@@ -21,7 +21,7 @@ from infograph.data.qm9.read import read_qm9
 from infograph.data.sets.catalogue import entry_for
 from infograph.data.sets.places import wheel_folder
 from infograph.data.storage import save_graphs
-from infograph.report.parts import make_parts
+from infograph.learn.parts import make_parts
 from tests.cli.conftest import MOLECULES, Run, environment
 from tests.cli.test_mistakes import check
 

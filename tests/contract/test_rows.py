@@ -7,7 +7,7 @@ import pytest
 
 from infograph import InfoGraph, InfoGraphClassifier, MeanPredictor, as_graphset
 from infograph.errors import InvalidGraph
-from infograph.report.predictions import predict_table
+from infograph.learn.predictions import predict_table
 
 SMILES = ["CCO", "CCN", "CCC", "CO", "CCCO", "CCCN"]
 INPUT = ["CCO", "oops", "CCN", "CCC"]  # the third one that can be read comes out as NaN

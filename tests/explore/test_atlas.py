@@ -17,8 +17,8 @@ from infograph.explore import make_atlas
 from infograph.explore.columns import class_column, number_column, own_names, typed_column
 from infograph.explore.layout import lay_out
 from infograph.index import GraphIndex
-from infograph.report.map2d import choose_method
-from infograph.report.umap2d import umap_installed
+from infograph.maps.map2d import choose_method
+from infograph.maps.umap2d import umap_installed
 
 METHODS = ["tsne", "pca", *([pytest.param("umap", marks=pytest.mark.slow)] if umap_installed() else [])]
 
@@ -68,11 +68,11 @@ def test_few_or_equal_graphs_have_a_map_too(method, n):
 
 
 def test_the_method_depends_on_what_is_installed_and_how_many_graphs_there_are(monkeypatch):
-    monkeypatch.setattr("infograph.report.map2d.umap_installed", lambda: False)
+    monkeypatch.setattr("infograph.maps.map2d.umap_installed", lambda: False)
     assert [choose_method(n) for n in (3, 100, 20_000, 20_001)] == ["pca", "tsne", "tsne", "pca"]
     with pytest.raises(MissingExtra, match="umap-learn"):
         choose_method(100, "umap")
-    monkeypatch.setattr("infograph.report.map2d.umap_installed", lambda: True)
+    monkeypatch.setattr("infograph.maps.map2d.umap_installed", lambda: True)
     assert choose_method(100) == choose_method(100_000) == "umap"
     with pytest.raises(InvalidParameter, match="'lle'"):
         choose_method(100, "lle")

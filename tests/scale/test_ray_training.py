@@ -14,7 +14,7 @@ import pytest
 from infograph import InfoGraph, load_dataset
 from infograph.data.convert import as_graphset
 from infograph.errors import TrainingDiverged
-from infograph.report.parts import make_parts
+from infograph.learn.parts import make_parts
 from infograph.reproduce.cells import as_text
 from infograph.reproduce.compare import Protocol, compare
 from infograph.reproduce.grid import run_grid

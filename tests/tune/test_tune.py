@@ -18,7 +18,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, TrainingDiverged
-from infograph.report.parts import Parts, make_parts
+from infograph.learn.parts import Parts, make_parts
 from infograph.tune import Range, tune
 from infograph.tune.halving import promoted, rounds_of
 from infograph.tune.space import draw_settings, parse_space

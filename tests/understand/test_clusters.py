@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 import infograph.understand.clusters as module
 from infograph.errors import InvalidParameter
-from infograph.report.components import principal_components
+from infograph.maps.components import principal_components
 from infograph.understand import find_clusters, outlier_scores
 from infograph.understand.medoid import medoid
 from infograph.understand.nearest_core import join_nearest
@@ -106,7 +106,7 @@ def test_wrong_input_is_explained() -> None:
 
 
 def test_components_are_those_of_a_singular_value_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infograph.report.components.BLOCK", 7)
+    monkeypatch.setattr("infograph.maps.components.BLOCK", 7)
     rows = np.random.default_rng(0).normal(size=(50, 6)) @ np.random.default_rng(1).normal(size=(6, 6)) + 3
     rows = np.hstack([rows, np.full((50, 1), 2.5)])  # constant
     scaled = (rows[:, :6] - rows[:, :6].mean(axis=0)) / rows[:, :6].std(axis=0)

@@ -7,11 +7,11 @@ import pytest
 
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.report.marks import Mark, as_number, without_mark
-from infograph.report.parts import make_parts
-from infograph.report.prepare import prepare
-from infograph.report.references import gaps, reference_rows
-from infograph.report.task import BadCell
+from infograph.learn.marks import Mark, as_number, without_mark
+from infograph.learn.parts import make_parts
+from infograph.learn.prepare import prepare
+from infograph.learn.references import gaps, reference_rows
+from infograph.learn.task import BadCell
 from tests.report.conftest import rings_and_stars
 
 NUMBERS = [-999.0 if i % 4 == 0 else i / 7 for i in range(40)]

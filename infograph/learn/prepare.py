@@ -9,8 +9,8 @@ from infograph.data.chem.duplicates import Rule, repeated, resolve_duplicates, s
 from infograph.data.chem.salts import describe_stripped
 from infograph.data.graphset import GraphSet
 from infograph.data.units import graph_column
-from infograph.report.marks import Mark, without_mark
-from infograph.report.task import task_of
+from infograph.learn.marks import Mark, without_mark
+from infograph.learn.task import task_of
 
 
 def prepare(

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from infograph.contract import Task
 from infograph.data.graphset import GraphSet
+from infograph.data.label_columns import is_continuous
 from infograph.data.labels import missing, where
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.report.labels import is_continuous
-from infograph.report.marks import as_number
+from infograph.learn.marks import as_number
 
 DOUBTFUL = -1  # it may be a class, or mean unlabelled
 

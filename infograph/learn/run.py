@@ -13,9 +13,9 @@ from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter
 from infograph.estimators.search import Announce, Trial, search_settings
 from infograph.estimators.semi import SemiSupervised
+from infograph.learn.parts import Parts
+from infograph.learn.references import ErrorRow, References, error_rows, reference_rows
 from infograph.methods.objectives import TITLES
-from infograph.report.parts import Parts
-from infograph.report.references import ErrorRow, References, error_rows, reference_rows
 from infograph.train.loop import Watcher
 from infograph.train.progress import validation_unit
 

@@ -11,8 +11,8 @@ from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.data.splits import semi_supervised_split
 from infograph.errors import InvalidParameter, InvalidTarget, SchemaMismatch
-from infograph.report.parts import make_parts
-from infograph.report.task import task_of
+from infograph.learn.parts import make_parts
+from infograph.learn.task import task_of
 from tests.report.conftest import rings_and_stars
 
 NUMBERS = [i / 7 for i in range(100)]

@@ -16,10 +16,10 @@ from infograph.baselines.fingerprints import FingerprintForest
 from infograph.baselines.mean import MeanPredictor
 from infograph.contract import GraphPredictor, Task
 from infograph.data.graphset import GraphSet
+from infograph.data.label_columns import class_name
 from infograph.data.labels import missing
 from infograph.data.targets import numeric_targets
-from infograph.report.labels import class_name
-from infograph.report.parts import Parts
+from infograph.learn.parts import Parts
 from infograph.train.figures import WRONG
 
 References = Literal["none", "usual", "all"]

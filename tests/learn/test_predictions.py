@@ -14,10 +14,10 @@ from infograph.data.columns import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
-from infograph.report.prediction_files import check_place, rows_of, write_predictions
-from infograph.report.predictions import check_embeds, check_predicts, predict_table
-from infograph.report.references import errors_of
-from infograph.report.scores import Score
+from infograph.learn.prediction_files import check_place, rows_of, write_predictions
+from infograph.learn.predictions import check_embeds, check_predicts, predict_table
+from infograph.learn.references import errors_of
+from infograph.learn.scores import Score
 
 SMILES = ["C" * n + tail for n in range(1, 7) for tail in ("O", "N", "Cl", "C#N")]
 SIZE = np.array([float(len(text)) for text in SMILES])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.learn.test_predictions import SMALL, molecules
 
 from infograph import AtomCounts, InfoGraphClassifier, InfoGraphRegressor, MeanPredictor, load_dataset
 from infograph.data.graphset import GraphSet
@@ -12,11 +13,10 @@ from infograph.data.sets.catalogue import entry_for
 from infograph.data.sets.places import wheel_folder
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter
-from infograph.report.learn import announcement, learn, runs_of, unit_of
-from infograph.report.parts import make_parts
-from infograph.report.prepare import prepare
-from infograph.report.references import reference_rows
-from tests.report.test_predictions import SMALL, molecules
+from infograph.learn.parts import make_parts
+from infograph.learn.prepare import prepare
+from infograph.learn.references import reference_rows
+from infograph.learn.run import announcement, learn, runs_of, unit_of
 
 
 @pytest.fixture(scope="module")

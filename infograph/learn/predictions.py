@@ -15,7 +15,7 @@ from infograph.data.embeddings import PROBLEM, graph_values
 from infograph.data.graphset import GraphSet
 from infograph.data.units import graph_column, split_header
 from infograph.errors import InvalidParameter
-from infograph.report.scores import Score, score_predictions
+from infograph.learn.scores import Score, score_predictions
 
 ID, PROBABILITY, STD = "id", "probability", "std"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from infograph.data.storage import check_writable, replaced_file
 from infograph.errors import InvalidParameter
-from infograph.report.predictions import Predictions
+from infograph.learn.predictions import Predictions
 
 PARQUET, CSV, JSON_LINES = (".parquet",), (".csv",), (".json", ".jsonl")
 

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from infograph.data.progress import Progress
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.report.components import principal_components
-from infograph.report.umap2d import umap_installed, umap_layout
+from infograph.maps.components import principal_components
+from infograph.maps.umap2d import umap_installed, umap_layout
 
 Method = Literal["umap", "tsne", "pca"]
 COMPONENTS = 50  # what van der Maaten and Hinton (2008) reduce to before t-SNE

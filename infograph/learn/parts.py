@@ -16,8 +16,8 @@ from infograph.data.schema import Column
 from infograph.data.splits import Split, semi_supervised_split
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.report.marks import Mark, without_mark
-from infograph.report.task import check_each_class, check_task, task_of
+from infograph.learn.marks import Mark, without_mark
+from infograph.learn.task import check_each_class, check_task, task_of
 
 How = Literal["random", "scaffold"]
 TENTH = 0.1

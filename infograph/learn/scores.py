@@ -14,8 +14,8 @@ from infograph.data.graphset import GraphSet
 from infograph.data.labels import missing
 from infograph.data.schema import Column
 from infograph.data.units import match_name, split_header
-from infograph.report.marks import without_mark
-from infograph.report.references import errors_between
+from infograph.learn.marks import without_mark
+from infograph.learn.references import errors_between
 from infograph.train.figures import WRONG, figure_text
 
 

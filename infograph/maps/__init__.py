@@ -1,0 +1,1 @@
+"""Vectors as points in the plane: principal components, t-SNE, UMAP."""
