@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +26,9 @@ from infograph.cli.output import print_json, print_table, say, say_rejected, sho
 from infograph.cli.progress import Stages
 from infograph.cli.quantities import parse_duration, parse_size
 from infograph.cli.team_options import WHERE
+
+if TYPE_CHECKING:
+    from infograph.report.compare import Estimated
 
 
 @grouped
@@ -60,7 +64,9 @@ def compare(
     inner_folds: InnerFolds = 5,
     seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
     errors: Errors = "raise",
-    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would take.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what the methods would take.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare InfoGraph with kernels, embeddings and plain references on your graphs.
@@ -85,9 +91,12 @@ def compare(
     job = Comparison(
         graphs, names(methods) or [], source_name(source), Protocol(repeats, folds, inner_folds, seed)
     )
-    for line in estimates(job):
-        say(line)
+    found = list(estimates(job))
+    for each in found:
+        if each.warning:
+            say(each.warning)
     if estimate:
+        _show(found, as_json)
         return
     out = out or Path("runs") / f"compare-{job.name}"
     limits = Limits(parse_duration(budget), parse_size(memory))
@@ -101,3 +110,21 @@ def compare(
     for note in job.notes:
         show(note)
     show(f"Table: {out / 'comparison.html'}")
+
+
+def _show(found: Sequence[Estimated], as_json: bool) -> None:
+    """What the methods would take, classifier excluded."""
+    if as_json:
+        print_json([vars(each) for each in found])
+        return
+    rows = [
+        [
+            each.method,
+            each.setting,
+            str(each.times),
+            "not known" if each.seconds is None else f"{each.seconds:,.1f}",
+            "" if each.megabytes is None else f"{each.megabytes:,.0f}",
+        ]
+        for each in found
+    ]
+    print_table(["method", "setting", "times", "seconds each", "MB"], rows, texts=(1,))

@@ -103,23 +103,46 @@ class Comparison:
         return rows
 
 
-def estimates(job: Comparison) -> Iterator[str]:
-    """What a representation by each method that can tell would take, if it is more than a minute or 1 GB."""
+@dataclass(frozen=True)
+class Estimated:
+    """What one representation would take.
+
+    Attributes:
+        method, setting: which.
+        seconds, megabytes: None where the method cannot tell.
+        times: how often it is made.
+        problem: why the method would refuse the graphs, if it would.
+    """
+
+    method: str
+    setting: str
+    seconds: float | None = None
+    megabytes: float | None = None
+    times: int = 1
+    problem: str = ""
+
+    @property
+    def warning(self) -> str:
+        """A line for those who are about to start it, where it takes more than a minute or 1 GB."""
+        if self.problem:
+            return f"{self.method}: {self.problem}"
+        if self.seconds is None or self.megabytes is None or (self.seconds <= 60 and self.megabytes <= 1024):
+            return ""
+        times = f", {self.times} times" if self.times > 1 else ""
+        minutes = max(1, round(self.seconds / 60))
+        return f"{self.method} ({self.setting}): about {minutes} minutes{times}, {self.megabytes:,.0f} MB"
+
+
+def estimates(job: Comparison) -> Iterator[Estimated]:
+    """What the representations by each method would take, setting by setting."""
     for name in job.chosen:
         method = find_method(name)
         for setting, make in method.settings.items():
-            estimate = getattr(make(0), "estimate", None)
-            if estimate is None:
-                continue
+            often = job.protocol.repeats if method.random else 1
+            tell = getattr(make(0), "estimate", None)
             try:
-                seconds, megabytes = estimate(job.graphs)
+                seconds, megabytes = (None, None) if tell is None else tell(job.graphs)
             except InfoGraphError as error:
-                yield f"{method.title}: {error}"
+                yield Estimated(method.title, setting, times=often, problem=str(error))
                 continue
-            if seconds > 60 or megabytes > 1024:
-                often = job.protocol.repeats if method.random else 1
-                times = f", {often} times" if often > 1 else ""
-                yield (
-                    f"{method.title} ({setting}): about {max(1, round(seconds / 60))} minutes{times}, "
-                    f"{megabytes:,.0f} MB"
-                )
+            yield Estimated(method.title, setting, seconds, megabytes, often)

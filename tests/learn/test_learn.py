@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from tests.learn.test_predictions import SMALL, molecules
 
 from infograph import AtomCounts, InfoGraphClassifier, InfoGraphRegressor, MeanPredictor, load_dataset
 from infograph.data.graphset import GraphSet
@@ -17,6 +16,7 @@ from infograph.learn.parts import make_parts
 from infograph.learn.prepare import prepare
 from infograph.learn.references import reference_rows
 from infograph.learn.run import announcement, learn, runs_of, unit_of
+from tests.learn.test_predictions import SMALL, molecules
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from infograph.data.storage import save_graphs
 from infograph.errors import InvalidParameter
 from infograph.evaluate import cross_validate
 from infograph.evaluate.gram import Gram
-from infograph.report.compare import Comparison, estimates
+from infograph.report.compare import Comparison, Estimated, estimates
 from infograph.report.comparison import as_csv, as_html, as_markdown, best_line
 from infograph.reproduce import compare as comparing
 from infograph.reproduce.cells import Busy
@@ -152,8 +152,13 @@ def test_unknown_methods_and_graphs_without_classes_are_refused(graphs, tmp_path
     assert Comparison(graphs, ["WL", "wl"]).chosen == ["wl"]
 
 
-def test_estimates_are_given_where_work_is_long(graphs):
-    assert not list(estimates(Comparison(graphs, ["wl", "labels"])))
+def test_estimates_warn_where_work_is_long(graphs):
+    (kernel, *_), (ours,) = (list(estimates(Comparison(graphs, [name]))) for name in ("wl", "infograph"))
+    assert kernel.seconds is not None and kernel.seconds < 60 and not kernel.warning and kernel.times == 1
+    assert ours.seconds is None and ours.times == 5 and not ours.warning  # it cannot tell
+    long = Estimated("MLG", "levels=3", seconds=150.0, megabytes=2000.0, times=5)
+    assert long.warning == "MLG (levels=3): about 2 minutes, 5 times, 2,000 MB"
+    assert Estimated("SP", "", problem="edges have weights").warning == "SP: edges have weights"
 
 
 ROWS = [
