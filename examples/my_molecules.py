@@ -16,15 +16,7 @@ import numpy as np
 from rdkit.Chem import Crippen, MolFromSmiles
 
 import infograph
-from infograph import (
-    AtomCounts,
-    FingerprintForest,
-    InfoGraphRegressor,
-    MeanPredictor,
-    read_graphs,
-    resolve_duplicates,
-    scaffold_split,
-)
+from infograph import AtomCounts, FingerprintForest, InfoGraphRegressor, MeanPredictor, read_graphs
 from infograph.data.rejected import place_of
 
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1", "C1CCOC1", "c1ccoc1"]
@@ -56,10 +48,10 @@ def main(epochs: int = 10) -> None:
         graphs = read_graphs(Path(folder) / "mine.csv", label="refractivity", errors="skip", salts="strip")
         for rejected in graphs.rejected:
             print("left out, {}: {}".format(*place_of(rejected)))
-        graphs, report = resolve_duplicates(graphs, "y", rule="median")
+        graphs, report = infograph.resolve_duplicates(graphs, "y", rule="median")
         print(report)
 
-        split = scaffold_split(graphs, (0.7, 0.15, 0.15), target="y")
+        split = infograph.scaffold_split(graphs, (0.7, 0.15, 0.15), target="y")
         print(split)
         train, validation, test = (graphs[part] for part in (split.train, split.validation, split.test))
         model = InfoGraphRegressor(epochs=epochs, dim=64, lr=2e-3).fit(train, validation=(validation, None))
