@@ -173,8 +173,8 @@ def _tabulate(
 def _refine_once(colour: IntArray, arcs: SortedArcs) -> tuple[IntArray, IntArray]:
     """One round: the new colour of every node, and the first node of each new colour.
 
-    Where arcs outnumber the pairs of a colour and an edge code, each pair is hashed once: a quarter less time
-    on REDDIT-BINARY. Measured weights make nearly every arc a pair of its own, and all pairs many more.
+    Where arcs outnumber the pairs of a colour and an edge code, each pair is hashed once. Measured weights
+    make nearly every arc a pair of its own, and all pairs many more.
     """
     n_codes = int(arcs.code.max(initial=0)) + 1
     n_pairs = (int(colour.max(initial=0)) + 1) * n_codes
