@@ -124,7 +124,12 @@ def table2(
         print_json([{key: value for key, value in r.items() if key != "test_errors"} for r in found])
         return
     rows = [
-        (r["settings"]["target"], r["settings"]["objective"], f"{r['scores']['test_mae']:.4g}", r["unit"])
+        (
+            r["settings"]["target"],
+            r["settings"]["objective"],
+            r.get("empty") or f"{r['scores']['test_mae']:.4g}",
+            r["unit"],
+        )
         for r in found
     ]
     print_table(("target", "method", "test error", "unit"), rows, texts=(1, 3))

@@ -50,7 +50,7 @@ def search_sheet(table: Table2) -> Sheet:
         (
             text(NAMES[cell.settings["objective"]]),
             text(settings_text(cell), look="kinds"),
-            text("not run" if error is None else digits(error, 4), bold=cell.key in chosen),
+            text(_searched(error), bold=cell.key in chosen),
             text("chosen" if cell.key in chosen else ""),
         )
         for cell, error in table.search
@@ -106,10 +106,16 @@ def digits(value: float, n: int) -> str:
     return f"{value:#.{n}g}".rstrip(".")
 
 
+def _searched(error: float | None) -> str:
+    if error is None:
+        return "not run"
+    return "diverged" if math.isinf(error) else digits(error, 4)
+
+
 def _entry(error: TargetError, least: float | None) -> Entry:
     theirs = _published(error)
     if error.mae is None:
-        return text("not run", "", "", theirs, look="absent")
+        return text(_absent(error), "", "", theirs, look="absent")
     return text(
         digits(error.mae, 4),
         "" if error.ratio is None else f"{error.ratio:.3f}",
@@ -123,10 +129,14 @@ def _entry(error: TargetError, least: float | None) -> Entry:
 def _compact(error: TargetError, least: float | None) -> Entry:
     theirs = f"({_published(error)})" if _published(error) else ""
     if error.mae is None:
-        return text("not run", theirs, look="absent")
+        return text(_absent(error), theirs, look="absent")
     ratio = "" if error.ratio is None or error.objective == REFERENCE else f"{error.ratio:.2f}"
     second = " ".join(filter(None, [ratio, theirs, INSIDE if error.inside else ""]))
     return text(digits(error.mae, 3), second, bold=error.mae == least)
+
+
+def _absent(error: TargetError) -> str:
+    return "no figure" if error.reason else "not run"
 
 
 def _published(error: TargetError) -> str:

@@ -157,7 +157,7 @@ def _table2(table: Table2) -> Iterator[str]:
     errors = table.errors
     targets = paper_table2().targets
     known = [target for target in targets if errors[target, "infograph*"].interval is not None]
-    done = sum(error.result is not None for error in errors.values())
+    done = sum(error.mae is not None for error in errors.values())
     yield f"Table 2: {done} of {len(errors)} errors were measured."
     if known:
         yield from _ahead(table, known)
@@ -197,6 +197,9 @@ def _missing2(table: Table2) -> Iterator[str]:
             missing.setdefault(listed(lacking), []).append(NAMES[row])
     for where, names in missing.items():
         yield f"Not run on {where}: {listed(names)}."
+    for error in errors.values():
+        if error.reason:
+            yield f"{NAMES[error.objective]} has no figure on {error.target}: {error.reason.rstrip('.')}."
 
 
 def _objective(objective: str, errors: Sequence[TargetError]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from infograph.errors import InvalidParameter, TrainingDiverged
+from infograph.errors import InvalidParameter
 from infograph.reproduce.cells import Busy, Cell, Result, run_cell
 from infograph.reproduce.tables import compute
 from infograph.train.loop import Progress, Watcher
@@ -24,7 +24,7 @@ class Done:
     """What became of a cell: "read", "computed", "busy" (another process has it), "late" or "failed".
 
     A late one is left where it was, and goes on from there in the next run. One that failed has no result:
-    its process died, or its training diverged where a table keeps no reasons (Table 2).
+    its process died.
     """
 
     cell: Cell
@@ -99,8 +99,6 @@ def _one(cell: Cell, results: Path, until: float | None, watcher: Watcher = _loo
         return Done(cell, "late", reason="the budget is spent")
     except Busy as reason:
         return Done(cell, "busy", reason=str(reason))
-    except TrainingDiverged as reason:
-        return Done(cell, "failed", reason=" ".join(str(reason).split()))
     return Done(cell, "computed", result)
 
 

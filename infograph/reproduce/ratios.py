@@ -12,6 +12,7 @@ from infograph.reproduce.bootstrap import Interval, ratio_intervals
 from infograph.reproduce.cells import Cell, Result
 from infograph.reproduce.choice import Plan2, plan_table2
 from infograph.reproduce.paper import paper_table2
+from infograph.reproduce.table2 import validation_error
 
 PUBLISHED = {"mean-teacher": "Mean-Teachers", "infograph": "InfoGraph", "infograph*": "InfoGraph*"}
 REFERENCE = "supervised"
@@ -30,7 +31,7 @@ class TargetError:
 
     Attributes:
         target, objective: its row and column.
-        result: its result file; None where it was not run.
+        result: its result file; None where it was not run. Of a training that diverged it has no scores.
         ratio: its test error divided by the supervised model's; None where one of them is missing.
         interval: of the ratio, by resampling the test molecules.
     """
@@ -44,7 +45,12 @@ class TargetError:
     @property
     def mae(self) -> float | None:
         """The mean absolute error on the test molecules."""
-        return None if self.result is None else float(self.result["scores"]["test_mae"])
+        return float(self.result["scores"]["test_mae"]) if self.result and not self.reason else None
+
+    @property
+    def reason(self) -> str:
+        """Why it was run and has no figure."""
+        return "" if self.result is None else str(self.result.get("empty", ""))
 
     @property
     def published(self) -> float | None:
@@ -72,7 +78,7 @@ class Table2:
     Attributes:
         plan: which cells the table has.
         errors: (target, objective) -> its cell; those that were not run are there, empty.
-        search: the search's cells with their validation error; None where it was not run.
+        search: the search's cells with their `validation_error`.
     """
 
     plan: Plan2
@@ -108,22 +114,18 @@ def read_table2(results: Path) -> Table2:
         for target in paper_table2().targets
         for error in _of_target(target, found[target])
     }
-    return Table2(plan, errors, tuple((cell, _validation(cell.read(results))) for cell in plan.tried))
+    return Table2(plan, errors, tuple((cell, validation_error(cell, results)) for cell in plan.tried))
 
 
 def _of_target(target: str, found: Mapping[str, Result | None]) -> list[TargetError]:
-    there = {name: result for name, result in found.items() if result is not None}
+    there = {name: r for name, r in found.items() if r is not None and not r.get("empty")}
     if REFERENCE not in there:
         return [TargetError(target, name, result) for name, result in found.items()]
     intervals = ratio_intervals({name: r["test_errors"] for name, r in there.items()}, REFERENCE)
     base = there[REFERENCE]["scores"]["test_mae"]
     return [
-        TargetError(target, name, result)
-        if result is None
-        else TargetError(target, name, result, result["scores"]["test_mae"] / base, intervals[name])
+        TargetError(target, name, result, result["scores"]["test_mae"] / base, intervals[name])
+        if result is not None and name in there
+        else TargetError(target, name, result)
         for name, result in found.items()
     ]
-
-
-def _validation(result: Result | None) -> float | None:
-    return None if result is None else float(result["scores"]["validation_mae"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.qm9.targets import HEADERS
 from infograph.data.sets.registry import load_dataset
 from infograph.data.splits import Split, semi_supervised_split
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.estimators.regressor import InfoGraphRegressor
 from infograph.methods.objectives import WEIGHED
 from infograph.reproduce.cells import Cell, Result, parameters_of, pick_names
@@ -115,35 +116,54 @@ def table2_stages(
 
 
 def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
-    """The cell with the least error on all validation molecules; none of them has to do with the test."""
-    found = [cell.read(results) for cell in cells]
-    missing = [cell.name for cell, result in zip(cells, found, strict=True) if result is None]
-    if missing:
-        raise InvalidParameter(f"{missing[0]} has no result yet")
-    errors = [result["scores"]["validation_mae"] for result in found if result is not None]
-    return cells[errors.index(min(errors))]
+    """The cell with the least error on all validation molecules; none of them has to do with the test.
+
+    Raises:
+        InvalidParameter: one has no result yet, or the training of all of them diverged.
+    """
+    errors = []
+    for cell in cells:
+        error = validation_error(cell, results)
+        if error is None:
+            raise InvalidParameter(f"{cell.name} has no result yet")
+        errors.append(error)
+    least = min(errors)
+    if math.isinf(least):
+        raise InvalidParameter(f"{cells[0].name} diverged with every setting that was tried")
+    return cells[errors.index(least)]
+
+
+def validation_error(cell: Cell, results: Path) -> float | None:
+    """Of all validation molecules; None before the cell has a result, infinite where training diverged."""
+    result = cell.read(results)
+    if result is None:
+        return None
+    return math.inf if result.get("empty") else float(result["scores"]["validation_mae"])
 
 
 def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
-    """Train or fit, and measure the error of all validation and test molecules once."""
+    """Train or fit, and measure the error of all validation and test molecules once.
+
+    "empty" has the reason where training diverges; there are no scores then.
+    """
     settings = cell.settings
     graphs = load_dataset("QM9")
     sizes = {name: settings[name] for name in ("labelled", "validation", "test")}
     split = semi_supervised_split(graphs, **sizes, seed=settings["seed"])
     target = settings["target"]
-    model, history = _train(graphs, split, settings, work, watchers)
+    column = graphs.schema.column("graph", target)
+    unit = column.unit if column else ""
+    try:
+        model, history = _train(graphs, split, settings, work, watchers)
+    except TrainingDiverged as error:
+        reason = " ".join(str(error).split())
+        return {"unit": unit, "empty": reason, "scores": {}, "history": [], "test_errors": []}
     errors = {
         part: np.abs(model.predict(graphs[rows]) - graphs.graph[target][rows])
         for part, rows in (("validation", split.validation), ("test", split.test))
     }
-    column = graphs.schema.column("graph", target)
     scores = {f"{part}_mae": float(values.mean()) for part, values in errors.items()}
-    return {
-        "unit": column.unit if column else "",
-        "scores": scores,
-        "history": history,
-        "test_errors": _rounded(errors["test"]),
-    }
+    return {"unit": unit, "scores": scores, "history": history, "test_errors": _rounded(errors["test"])}
 
 
 def _train(

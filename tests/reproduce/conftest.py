@@ -78,6 +78,13 @@ class Results:
         content = {"unit": "hartree", "scores": scores, "history": list(history), "measured": measured}
         self._write(cell, {**content, "test_errors": [float(each) for each in errors]})
 
+    def diverged(self, target, objective, **given):
+        """A cell of Table 2 without a figure."""
+        measured = {"seconds": 60.0, "peak_mb": 500, "machine": MACHINE}
+        content = {"unit": "hartree", "empty": "the loss is nan.", "scores": {}, "history": []}
+        cell = table2_cell(target, objective, **given)
+        self._write(cell, {**content, "test_errors": [], "measured": measured})
+
     def search(self, *, decay=1e-4, lam=1e-5, errors=(1.0, 2.0)):
         """The whole search on alpha, with these as the best ones."""
         for each in (0.0, 1e-3, 1e-4):

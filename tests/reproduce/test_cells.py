@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from infograph.errors import InvalidParameter, JobStopped
 from infograph.estimators.infograph import InfoGraph
 from infograph.reproduce import measured, table2
 from infograph.reproduce.cells import Busy, Cell, parameters_of, run_cell
-from infograph.reproduce.table2 import best_cell, compute_table2, table2_cell, table2_stages
+from infograph.reproduce.table2 import (
+    best_cell,
+    compute_table2,
+    table2_cell,
+    table2_stages,
+    validation_error,
+)
 
 
 def test_a_finished_cell_is_read_and_not_computed(tmp_path):
@@ -146,3 +153,27 @@ def test_a_cell_of_table_2_is_the_error_of_its_test_molecules(molecules, tmp_pat
         assert np.mean(result["test_errors"]) == pytest.approx(result["scores"]["test_mae"], rel=1e-3)
     (epoch,) = result["history"]
     assert {"supervised", "validation", "lr"} <= set(epoch) and "seconds" not in epoch
+
+
+def test_a_training_of_table_2_that_diverges_has_a_reason_and_no_figure(molecules, tmp_path, monkeypatch):
+    monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
+    sizes = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs": 1}
+    cell = table2_cell("U0", "infograph*", lam=1e39, **sizes)  # infinite in single precision
+    result = run_cell(cell, compute_table2, tmp_path)
+    assert "nan" in result["empty"] or "inf" in result["empty"]
+    assert (result["unit"], result["scores"], result["test_errors"]) == ("hartree", {}, [])
+    assert validation_error(cell, tmp_path) == math.inf
+
+
+def test_the_search_goes_on_without_settings_that_diverge(tmp_path):
+    def keep(cell, error):
+        found = {"scores": {"validation_mae": error}} if error else {"empty": "the loss is nan", "scores": {}}
+        run_cell(cell, lambda *_: found, tmp_path)
+
+    cells = [table2_cell("alpha", "supervised", weight_decay=each) for each in (0.0, 1e-3, 1e-4)]
+    keep(cells[0], None)
+    keep(cells[1], None)
+    keep(cells[2], 5.0)
+    assert best_cell(cells, tmp_path) is cells[2]
+    with pytest.raises(InvalidParameter, match="alpha supervised 0 diverged with every setting"):
+        best_cell(cells[:2], tmp_path)

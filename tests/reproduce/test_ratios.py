@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from infograph.report.table2_sheet import ORDER, search_sheet, table2_sheet
+from infograph.reproduce.accuracies import read_table1
 from infograph.reproduce.choice import plan_table2, settings_text
+from infograph.reproduce.findings import findings
 from infograph.reproduce.ratios import read_table2
+from infograph.reproduce.variants import read_variants
 
 
 def test_the_search_decides_which_cells_the_table_has(results):
@@ -64,3 +68,21 @@ def test_without_the_supervised_model_there_is_an_error_and_no_ratio(results):
     results.error("G", "atom-counts", [0.5, 1.5])
     error = read_table2(results.folder).errors["G", "atom-counts"]
     assert (error.mae, error.ratio, error.interval) == (1.0, None, None)
+
+
+def test_a_training_that_diverged_has_no_figure_and_says_why(results):
+    results.search(decay=0.0, lam=1e-4)
+    results.error("U0", "supervised", [1.0, 2.0])
+    results.error("U0", "mean-teacher", [2.0, 4.0])
+    results.diverged("U0", "infograph*", lam=1e-4)
+    results.diverged("alpha", "infograph", lam=1e-3)  # of the search
+    table = read_table2(results.folder)
+    star = table.errors["U0", "infograph*"]
+    assert (star.mae, star.ratio, star.interval, star.reason) == (None, None, None, "the loss is nan.")
+    assert table.errors["U0", "mean-teacher"].ratio == 2.0
+    assert "InfoGraph* has no figure on U0: the loss is nan." in findings(
+        read_table1(results.folder), table, read_variants(results.folder)
+    )
+    row = next(row for row in table2_sheet(table).rows if row[0].lines[0] == "U0, hartree")
+    assert "no figure" in row[2 + ORDER.index("infograph*")].lines
+    assert ["diverged" in row[2].lines for row in search_sheet(table).rows].count(True) == 1

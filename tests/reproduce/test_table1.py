@@ -26,8 +26,8 @@ from infograph.errors import (
     TrainingDiverged,
 )
 from infograph.evaluate import Evaluation
-from infograph.reproduce import grid, table1
-from infograph.reproduce.cells import Busy, Cell, run_cell
+from infograph.reproduce import table1
+from infograph.reproduce.cells import Busy, run_cell
 from infograph.reproduce.grid import run_grid
 from infograph.reproduce.methods import METHODS, Method
 from infograph.reproduce.outlook import Durations, Outlook, in_words, split_cells
@@ -182,19 +182,6 @@ def test_scores_before_a_divergence_stay(tiny_mutag, tmp_path, monkeypatch):
     for own, other in zip(found.candidates, expected.candidates, strict=False):
         np.testing.assert_array_equal(own.outer, other.outer)
     assert len(done.result["history"]) == 4 and done.result["measured"]["represent_seconds"] > 0
-
-
-def test_a_cell_of_table_2_that_diverges_fails_alone(tmp_path, monkeypatch):
-    def compute(cell, work, watchers):
-        if cell.name == "second":
-            raise TrainingDiverged("the loss became\n nan")
-        return {"value": 1}
-
-    monkeypatch.setattr(grid, "compute", compute)
-    cells = [Cell("table2", name, {"name": name}) for name in ("first", "second", "third")]
-    done = list(run_grid(cells, tmp_path))
-    assert [each.outcome for each in done] == ["computed", "failed", "computed"]
-    assert done[1].reason == "the loss became nan" and cells[1].read(tmp_path) is None
 
 
 def test_a_budget_stops_inside_a_training_and_the_next_run_goes_on(tiny_mutag, tmp_path):
