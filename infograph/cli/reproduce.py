@@ -70,7 +70,7 @@ def variants(
     repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in Table 1.")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """InfoGraph on the data sets of Table 1 with one thing changed at a time, in a table of its own.
+    """InfoGraph and others with one thing changed at a time, in a table of its own.
 
     Example: [bold]infograph reproduce variants --data MUTAG --variant unscaled,mean --repeats 1[/bold]
     """

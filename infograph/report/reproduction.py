@@ -150,7 +150,7 @@ def parts(tables: Tables, *, figures: bool = False) -> list[Part]:
             "corrected resampled t-test of Nadeau and Bengio (2003), two-sided.",
         ),
     )
-    others = None if changed is None else Part("Variants of InfoGraph", (changed,), CAPTION)
+    others = None if changed is None else Part("Variants", (changed,), CAPTION)
     second = Part("Table 2: errors on QM9", (table2_sheet(table2),), tuple(table2_caption(table2)))
     search = Part(
         "The search of Table 2",

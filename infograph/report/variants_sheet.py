@@ -1,4 +1,4 @@
-"""InfoGraph with one thing changed at a time, as a table for people."""
+"""Methods with one thing changed at a time, as a table for people."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from statistics import mean
 from infograph.evaluate import Evaluation
 from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.report.table1_sheet import figure
+from infograph.reproduce.methods import METHODS
 from infograph.reproduce.table1 import REPEATS, SMALL
-from infograph.reproduce.variants import BASE, VARIANTS, Variants
+from infograph.reproduce.variants import BASES, VARIANTS, Variants
 
 CAPTION = (
-    f"InfoGraph with {BASE}, and one thing changed at a time. Leak-free accuracy in per cent, mean ± "
+    "A setting of Table 1, and one thing changed at a time. Leak-free accuracy in per cent, mean ± "
     "deviation over repeats, the number of epochs (10, 20 or 100 unless it says otherwise) and C chosen on "
     "the inner folds; below, by the paper's protocol, and the difference of the leak-free means over the "
     "repeats that both have. "
@@ -20,16 +21,18 @@ CAPTION = (
 
 
 def variants_sheet(found: Variants) -> Sheet | None:
-    """A row per variant that has results; None where no variant has."""
-    names = [name for name in VARIANTS if any(found[data, name] for data in SMALL)]
-    if not names:
-        return None
-    rows = [(text("as in Table 1"), *(_entry(found[data, ""], None) for data in SMALL))]
-    rows += [
-        (text(VARIANTS[name].title), *(_entry(found[data, name], found[data, ""]) for data in SMALL))
-        for name in names
-    ]
-    return Sheet(("variant", *SMALL), tuple(rows))
+    """Every method and below it a row per variant that has results; None where no variant has."""
+    rows = []
+    for method, setting in BASES.items():
+        names = [name for name, variant in VARIANTS.items() if variant.method == method]
+        there = [name for name in names if any(found[data, name] for data in SMALL)]
+        bases = [found[data, method] for data in SMALL]
+        if there:
+            rows.append((text(METHODS[method].title, setting), *(_entry(base, None) for base in bases)))
+        for name in there:
+            entries = (_entry(found[data, name], base) for data, base in zip(SMALL, bases, strict=True))
+            rows.append((text(VARIANTS[name].title), *entries))
+    return Sheet(("variant", *SMALL), tuple(rows)) if rows else None
 
 
 def _entry(own: Evaluation | None, base: Evaluation | None) -> Entry:

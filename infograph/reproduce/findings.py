@@ -11,7 +11,7 @@ from infograph.reproduce.paper import paper_table1, paper_table2
 from infograph.reproduce.ratios import NAMES, PUBLISHED, Table2, TargetError
 from infograph.reproduce.table1 import SMALL
 from infograph.reproduce.table2 import REFERENCES
-from infograph.reproduce.variants import BASE, VARIANTS, Variants
+from infograph.reproduce.variants import BASES, VARIANTS, Variants
 from infograph.reproduce.versus import LEVEL, TRAINED, Versus, against_base, against_untrained
 
 
@@ -21,7 +21,7 @@ def findings(table1: Table1, table2: Table2, variants: Variants) -> list[str]:
         *_table1(table1),
         *_untrained(against_untrained(table1)),
         *_variants(against_base(variants)),
-        *_reaching(table1, variants),
+        *(line for method in BASES for line in _reaching(method, table1, variants)),
         *_table2(table2),
     ]
 
@@ -123,24 +123,27 @@ def _variants(rows: Sequence[tuple[str, Versus]]) -> Iterator[str]:
     told = []
     for verdict in ("better", "worse"):
         named = [
-            f"{VARIANTS[name].title} on {row.data} ({row.change})"
-            for name, row in rows
-            if row.verdict == verdict
+            f"{_variant(name)} on {row.data} ({row.change})" for name, row in rows if row.verdict == verdict
         ]
-        told.append(f"{verdict} with {'; '.join(named) if named else 'none'}")
+        told.append(f"{verdict.capitalize()}: {', '.join(named) or 'none'}.")
     yield (
-        f"One thing changed at a time in InfoGraph with {BASE}, leak-free, {len(rows)} tests of which "
-        f"{LEVEL * len(rows):.1f} would find a difference by chance: {', '.join(told)}."
+        f"One thing changed at a time, leak-free, {len(rows)} tests of which {LEVEL * len(rows):.1f} would "
+        f"find a difference by chance. {' '.join(told)}"
     )
 
 
-def _reaching(table: Table1, found: Variants) -> Iterator[str]:
+def _variant(name: str) -> str:
+    return f"{METHODS[VARIANTS[name].method].title} with {VARIANTS[name].title}"
+
+
+def _reaching(method: str, table: Table1, found: Variants) -> Iterator[str]:
     """Which variants reach the paper's figure, by the paper's protocol, where Table 1's search does not."""
+    names = [name for name, variant in VARIANTS.items() if variant.method == method]
     for data in SMALL:
-        cell = table[data, TRAINED]
+        cell = table[data, method]
         if cell.difference is None or cell.difference >= 0 or not isinstance(cell.published, tuple):
             continue
-        means = {name: 100 * own.paper().mean for name in VARIANTS if (own := found[data, name]) is not None}
+        means = {name: 100 * own.paper().mean for name in names if (own := found[data, name]) is not None}
         above = [
             f"{VARIANTS[name].title} ({mean:.1f})"
             for name, mean in means.items()
@@ -149,7 +152,8 @@ def _reaching(table: Table1, found: Variants) -> Iterator[str]:
         if means:
             which = listed(above) if above else f"none of {len(means)}"
             yield (
-                f"Variants that reach the paper's {cell.published[0]:.1f} on {data} by its protocol: {which}."
+                f"Variants of {cell.title} that reach the paper's {cell.published[0]:.1f} on {data} by its "
+                f"protocol: {which}."
             )
 
 

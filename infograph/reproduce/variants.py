@@ -1,7 +1,7 @@
-"""What else could InfoGraph be on these data sets: one thing changed at a time, in a table of its own.
+"""What else could a method be on these data sets: one thing changed at a time, in a table of its own.
 
 Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it and never in it.
-All have 4 layers and the learning rate 0.001, and stand beside that setting of Table 1 as it is, BASE.
+Each changes one setting of Table 1, its base, and stands beside that.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infograph.estimators.infograph import InfoGraph
+from infograph.contract import GraphTransformer
 from infograph.evaluate import Evaluation
 from infograph.reproduce.cells import Cell, Result, parameters_of
-from infograph.reproduce.methods import EPOCHS, METHODS
+from infograph.reproduce.methods import METHODS
 from infograph.reproduce.table1 import FOLDS, INNER_FOLDS, REPEATS, SMALL, collect, judged, table1_cell
 from infograph.train.loop import Watcher
 
-BASE = "layers=4 lr=0.001"  # a setting of InfoGraph in Table 1
+BASES = {"infograph": "layers=4 lr=0.001", "gk": "size=4 normalise=True"}  # method -> a setting of Table 1
 UNLABELLED = ("IMDB-BINARY", "IMDB-MULTI")  # no node labels
 
 
@@ -29,10 +29,11 @@ class Variant:
     Attributes:
         name: on the command line and in file names.
         title: in words.
-        parameters: of `InfoGraph`, that differ.
+        parameters: of the estimator, that differ.
         judging: of `cross_validate`, that differ; JSON-ready.
         data: the data sets where it makes a difference.
-        epochs: where the training run is looked at.
+        epochs: where the training run is looked at; None where Table 1 does.
+        method: what is changed, with the setting BASES has for it.
     """
 
     name: str
@@ -40,11 +41,14 @@ class Variant:
     parameters: dict[str, Any] = field(default_factory=dict)
     judging: dict[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = SMALL
-    epochs: tuple[int, ...] = EPOCHS
+    epochs: tuple[int, ...] | None = None
+    method: str = "infograph"
 
-    def make(self, seed: int) -> InfoGraph:
+    def make(self, seed: int) -> GraphTransformer:
         """The estimator."""
-        return InfoGraph(layers=4, lr=1e-3, random_state=seed, **self.parameters)
+        made = METHODS[self.method].searched[BASES[self.method]](seed)
+        made.set_params(**self.parameters)
+        return made
 
 
 VARIANTS: dict[str, Variant] = {
@@ -60,6 +64,7 @@ VARIANTS: dict[str, Variant] = {
         Variant("batch 32", "batches of 32 graphs", {"batch_size": 32}),
         Variant("dim 128", "vectors of 128 numbers", {"dim": 128}),
         Variant("every epoch", "judged after each of the first 20 epochs", epochs=tuple(range(1, 21))),
+        Variant("connected", "connected graphlets only", {"connected_only": True}, method="gk"),
     )
 }
 
@@ -89,22 +94,26 @@ def variant_cell(data: str, variant: Variant, repeat: int) -> Cell:
         "folds": FOLDS,
         "inner_folds": INNER_FOLDS,
         "parameters": parameters_of(variant.make(0)),
-        "epochs": list(variant.epochs),
         "judging": variant.judging,
     }
-    del settings["parameters"]["epochs"]
+    epochs = METHODS[variant.method].epochs if variant.epochs is None else variant.epochs
+    if epochs:
+        settings["epochs"] = list(epochs)
+        del settings["parameters"]["epochs"]
     return Cell("variants", f"{data} {variant.name} {repeat}", settings)
 
 
-Variants = dict[tuple[str, str], Evaluation | None]  # (data set, variant; "" for BASE) -> what was found
+# (data set, variant, or method for its base) -> what was found
+Variants = dict[tuple[str, str], Evaluation | None]
 
 
 def read_variants(results: Path) -> Variants:
-    """All variants and BASE on all data sets, from the result files that are there."""
+    """All variants and their bases on all data sets, from the result files that are there."""
     found: Variants = {}
     for data in SMALL:
-        base = [table1_cell(data, METHODS["infograph"], BASE, repeat) for repeat in range(REPEATS)]
-        found[data, ""] = _collect(base, results)
+        for method, setting in BASES.items():
+            base = [table1_cell(data, METHODS[method], setting, repeat) for repeat in range(REPEATS)]
+            found[data, method] = _collect(base, results)
         for name, variant in VARIANTS.items():
             cells = [variant_cell(data, variant, repeat) for repeat in range(REPEATS)]
             found[data, name] = _collect(cells, results) if data in variant.data else None

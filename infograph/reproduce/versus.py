@@ -1,4 +1,4 @@
-"""One against another on the same folds: InfoGraph and the untrained encoder, InfoGraph and its variants."""
+"""One against another on the same folds: InfoGraph and the untrained encoder, a method and its variants."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def against_untrained(table: Table1) -> list[Versus]:
 def against_base(found: Variants) -> list[tuple[str, Versus]]:
     """Every variant minus what it is a variant of, leak-free, where both have the same repeats; by name."""
     rows = []
-    for name in VARIANTS:
+    for name, variant in VARIANTS.items():
         for data in SMALL:
-            own, base = found[data, name], found[data, ""]
+            own, base = found[data, name], found[data, variant.method]
             if own is not None and base is not None and own.seeds == base.seeds:
                 rows.append((name, Versus(data, paired_test(own, base), len(own.seeds))))
     return rows

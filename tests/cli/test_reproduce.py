@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from infograph.cli.reproduce_running import RunOptions
-from infograph.errors import TrainingDiverged
 from infograph.reproduce import grid
 from infograph.reproduce.cells import Cell
 from tests.cli.conftest import Run
@@ -74,15 +73,15 @@ def test_a_training_that_diverges_is_said_and_the_others_go_on(
 ) -> None:
     def compute(cell: Cell, *_: object) -> dict[str, object]:
         if cell.settings["objective"] == "mean":
-            raise TrainingDiverged("the loss became nan")
+            return {"unit": "eV", "empty": "the loss became nan", "scores": {}}
         return {"unit": "eV", "scores": {"test_mae": 2.5}}
 
     monkeypatch.setattr(grid, "compute", compute)
     command = ("reproduce", "table2", "--target", "U0", "--objective", "mean,atom-counts")
     done = run(*command, "--results", tmp_path)
-    assert done.code == 0 and "atom-counts" in done.out and "mean" not in done.out
-    assert "U0 mean 0: the loss became nan (0 of 2 cells" in done.err
-    assert len(list(tmp_path.glob("table2/*"))) == 1
+    assert done.code == 0 and "atom-counts" in done.out
+    assert "the loss became nan" in next(line for line in done.out.splitlines() if " mean " in line)
+    assert "U0 mean 0: the loss became nan (1 of 2 cells" in done.err
 
 
 def test_what_a_cell_lacks_is_said(

@@ -15,7 +15,7 @@ from infograph.report.sheet import Sheet, as_html, as_markdown, signed, text
 from infograph.report.table1_sheet import grid_text, table1_sheet
 from infograph.reproduce.accuracies import read_table1
 from infograph.reproduce.status import standings
-from infograph.reproduce.variants import BASE
+from infograph.reproduce.variants import BASES
 
 WL = [f"rounds={rounds} normalise=True" for rounds in (1, 2, 3, 4, 5)]
 HISTORY = [
@@ -180,28 +180,29 @@ def test_the_verbs(some, tmp_path):
 
 def test_variants_stand_beside_their_base(results, tmp_path):
     for repeat in (0, 1):
-        results.accuracy("MUTAG", "infograph", BASE, repeat, [0.8, 0.82, 0.81])
+        results.accuracy("MUTAG", "infograph", BASES["infograph"], repeat, [0.8, 0.82, 0.81])
     results.variant("MUTAG", "linear", 1, [0.83, 0.85, 0.84])
     written = write_report(results.folder, tmp_path / "out")
-    _, _, section = written.tables.read_text().partition("## Variants of InfoGraph")
-    first, second = re.findall(r"^\| (as in Table 1|a linear.*?) \| (.*?) \|", section, re.MULTILINE)
-    assert first == ("as in Table 1", "82.0 ± 0.0<br>82.0<br>2 of 5 repeats")
+    _, _, section = written.tables.read_text().partition("## Variants")
+    first, second = re.findall(r"^\| (InfoGraph<br>.*?|a linear.*?) \| (.*?) \|", section, re.MULTILINE)
+    assert first == ("InfoGraph<br>layers=4 lr=0.001", "82.0 ± 0.0<br>82.0<br>2 of 5 repeats")
     assert second[1] == "85.0<br>85.0<br>+3.0<br>1 of 5 repeats"
-    assert "Variants of InfoGraph" in written.page.read_text()
+    assert "<h2>Variants</h2>" in written.page.read_text() and "GK<br>" not in section
 
 
 def test_what_one_change_does_is_said(results, tmp_path):
     for repeat in range(5):
-        results.accuracy("IMDB-BINARY", "infograph", BASE, repeat, [0.7, 0.7, 0.7])
+        results.accuracy("IMDB-BINARY", "infograph", BASES["infograph"], repeat, [0.7, 0.7, 0.7])
         results.variant("IMDB-BINARY", "degree", repeat, [0.72, 0.75, 0.74])
         results.variant("IMDB-BINARY", "mean", repeat, [0.7, 0.7, 0.7])
     first, second = (
         s for s in write_report(results.folder, tmp_path / "out").summary if "ariant" in s or "One" in s
     )
-    assert "2 tests of which 0.1 would" in first and "worse with none" in first
-    assert "better with degrees as node features on IMDB-BINARY (+5.0 points, p below 0.001)" in first
+    assert "2 tests of which 0.1 would" in first and first.endswith("Worse: none.")
+    better = "InfoGraph with degrees as node features on IMDB-BINARY (+5.0 points, p below 0.001)"
+    assert f"Better: {better}." in first
     assert "mean readout" not in first
-    assert second.startswith("Variants that reach the paper's 73.0 on IMDB-BINARY")
+    assert second.startswith("Variants of InfoGraph that reach the paper's 73.0 on IMDB-BINARY")
     assert second.endswith("degrees as node features (75.0).")
 
 
