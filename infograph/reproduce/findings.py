@@ -140,10 +140,14 @@ def _reaching(method: str, table: Table1, found: Variants) -> Iterator[str]:
     """Which variants reach the paper's figure, by the paper's protocol, where Table 1's search does not."""
     names = [name for name, variant in VARIANTS.items() if variant.method == method]
     for data in SMALL:
-        cell = table[data, method]
+        cell, base = table[data, method], found[data, method]
         if cell.difference is None or cell.difference >= 0 or not isinstance(cell.published, tuple):
             continue
-        means = {name: 100 * own.paper().mean for name in names if (own := found[data, name]) is not None}
+        means = {
+            name: 100 * own.paper().mean
+            for name in names
+            if (own := found[data, name]) is not None and base is not None and own.seeds == base.seeds
+        }
         above = [
             f"{VARIANTS[name].title} ({mean:.1f})"
             for name, mean in means.items()
