@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.reproduce.accuracies import REACH, Accuracy, Table1, majority
-from infograph.reproduce.findings import listed
 from infograph.reproduce.methods import METHODS
 from infograph.reproduce.paper import Figure, paper_table1
 from infograph.reproduce.table1 import FOLDS, INNER_FOLDS, REPEATS
 from infograph.reproduce.versus import Versus
+from infograph.reproduce.words import listed
 
 INSIDE = "✓"
 KINDS = ("leak-free", "paper's protocol", "the paper", "difference")

@@ -9,10 +9,10 @@ from infograph.methods.objectives import WEIGHED
 from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.reproduce.bootstrap import LEVEL, RESAMPLES, SEED
 from infograph.reproduce.choice import settings_text
-from infograph.reproduce.findings import listed
 from infograph.reproduce.paper import paper_table2
 from infograph.reproduce.ratios import NAMES, REFERENCE, UNITS, Table2, TargetError
 from infograph.reproduce.table2 import OBJECTIVES, REFERENCES, ROWS, SEARCHED
+from infograph.reproduce.words import listed
 
 INSIDE = "✓"
 PAPER_EPOCHS = 500

@@ -10,6 +10,7 @@ from infograph.reproduce.accuracies import read_table1
 from infograph.reproduce.choice import plan_table2, settings_text
 from infograph.reproduce.findings import findings
 from infograph.reproduce.ratios import read_table2
+from infograph.reproduce.table2_findings import ENERGIES
 from infograph.reproduce.variants import read_variants
 
 
@@ -80,9 +81,22 @@ def test_a_training_that_diverged_has_no_figure_and_says_why(results):
     star = table.errors["U0", "infograph*"]
     assert (star.mae, star.ratio, star.interval, star.reason) == (None, None, None, "the loss is nan.")
     assert table.errors["U0", "mean-teacher"].ratio == 2.0
-    assert "InfoGraph* has no figure on U0: the loss is nan." in findings(
-        read_table1(results.folder), table, read_variants(results.folder)
-    )
+    assert "InfoGraph* has no figure on U0: the loss is nan." in _said(results)
     row = next(row for row in table2_sheet(table).rows if row[0].lines[0] == "U0, hartree")
     assert "no figure" in row[2 + ORDER.index("infograph*")].lines
     assert ["diverged" in row[2].lines for row in search_sheet(table).rows].count(True) == 1
+
+
+def test_four_energies_are_four_runs_of_one_task(results):
+    results.search(decay=0.0, lam=1e-3)
+    for number, target in enumerate(ENERGIES, 1):
+        results.error(target, "supervised", [1.0 * number])
+        assert not any("4 runs" in line for line in _said(results))
+        results.error(target, "infograph*", [0.5 + number])
+    (line,) = (line for line in _said(results) if "4 runs" in line)
+    assert "error goes from 1 to 4 hartree, and the ratio of InfoGraph* from 1.12 to 1.50 there." in line
+
+
+def _said(results):
+    tables = (read_table1(results.folder), read_table2(results.folder), read_variants(results.folder))
+    return findings(*tables)
