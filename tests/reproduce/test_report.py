@@ -188,6 +188,7 @@ def test_variants_stand_beside_their_base(results, tmp_path):
     assert first == ("InfoGraph<br>layers=4 lr=0.001", "82.0 ± 0.0<br>82.0<br>2 of 5 repeats")
     assert second[1] == "85.0<br>85.0<br>+3.0<br>1 of 5 repeats"
     assert "<h2>Variants</h2>" in written.page.read_text() and "GK<br>" not in section
+    assert "3.0<br>1 of 5 repeats | not run | not run | not run |" in section
 
 
 def test_what_one_change_does_is_said(results, tmp_path):
