@@ -9,7 +9,7 @@ from infograph.report.sheet import Entry, Sheet, signed, text
 from infograph.report.table1_sheet import figure
 from infograph.reproduce.methods import METHODS
 from infograph.reproduce.table1 import REPEATS, SMALL
-from infograph.reproduce.variants import BASES, VARIANTS, Variants
+from infograph.reproduce.variants import BASES, VARIANTS, Variants, variants_of
 
 CAPTION = (
     "A setting of Table 1, and one thing changed at a time. Leak-free accuracy in per cent, mean ± "
@@ -24,8 +24,7 @@ def variants_sheet(found: Variants) -> Sheet | None:
     """Every method and below it a row per variant that has results; None where no variant has."""
     rows = []
     for method, setting in BASES.items():
-        names = [name for name, variant in VARIANTS.items() if variant.method == method]
-        there = [name for name in names if any(found[data, name] for data in SMALL)]
+        there = [name for name in variants_of(method) if any(found[data, name] for data in SMALL)]
         bases = [found[data, method] for data in SMALL]
         if there:
             rows.append((text(METHODS[method].title, setting), *(_entry(base, None) for base in bases)))

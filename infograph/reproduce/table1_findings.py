@@ -9,7 +9,7 @@ from infograph.reproduce.accuracies import Accuracy, Table1
 from infograph.reproduce.methods import METHODS
 from infograph.reproduce.paper import paper_table1
 from infograph.reproduce.table1 import SMALL
-from infograph.reproduce.variants import BASES, VARIANTS, Variants
+from infograph.reproduce.variants import BASES, VARIANTS, Variants, variants_of
 from infograph.reproduce.versus import LEVEL, TRAINED, Versus, against_base, against_untrained
 from infograph.reproduce.words import listed
 
@@ -132,15 +132,14 @@ def _variant(name: str) -> str:
 
 def _reaching(method: str, table: Table1, found: Variants) -> Iterator[str]:
     """Which variants reach the paper's figure, by the paper's protocol, where Table 1's search does not."""
-    names = [name for name, variant in VARIANTS.items() if variant.method == method]
     for data in SMALL:
         cell, base = table[data, method], found[data, method]
-        if cell.difference is None or cell.difference >= 0 or not isinstance(cell.published, tuple):
+        if base is None or not isinstance(cell.published, tuple) or (cell.difference or 0) >= 0:
             continue
         means = {
             name: 100 * own.paper().mean
-            for name in names
-            if (own := found[data, name]) is not None and base is not None and own.seeds == base.seeds
+            for name in variants_of(method)
+            if (own := found[data, name]) is not None and own.seeds == base.seeds
         }
         above = [
             f"{VARIANTS[name].title} ({mean:.1f})"

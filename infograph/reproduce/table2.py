@@ -18,7 +18,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.qm9.targets import HEADERS
 from infograph.data.sets.registry import load_dataset
 from infograph.data.splits import Split, semi_supervised_split
-from infograph.errors import InvalidParameter, TrainingDiverged
+from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged
 from infograph.estimators.regressor import InfoGraphRegressor
 from infograph.methods.objectives import WEIGHED
 from infograph.reproduce.cells import Cell, Result, parameters_of, pick_names
@@ -144,7 +144,7 @@ def validation_error(cell: Cell, results: Path) -> float | None:
 def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
     """Train or fit, and measure the error of all validation and test molecules once.
 
-    "empty" has the reason where training diverges; there are no scores then.
+    "empty" has the reason where training diverges or predictions are not finite; there are no scores then.
     """
     settings = cell.settings
     graphs = load_dataset("QM9")
@@ -155,13 +155,13 @@ def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) 
     unit = column.unit if column else ""
     try:
         model, history = _train(graphs, split, settings, work, watchers)
-    except TrainingDiverged as error:
+        errors = {
+            part: np.abs(model.predict(graphs[rows]) - graphs.graph[target][rows])
+            for part, rows in (("validation", split.validation), ("test", split.test))
+        }
+    except (TrainingDiverged, InvalidGraph) as error:
         reason = " ".join(str(error).split())
         return {"unit": unit, "empty": reason, "scores": {}, "history": [], "test_errors": []}
-    errors = {
-        part: np.abs(model.predict(graphs[rows]) - graphs.graph[target][rows])
-        for part, rows in (("validation", split.validation), ("test", split.test))
-    }
     scores = {f"{part}_mae": float(values.mean()) for part, values in errors.items()}
     return {"unit": unit, "scores": scores, "history": history, "test_errors": _rounded(errors["test"])}
 

@@ -12,13 +12,6 @@ from infograph.reproduce.words import after_colon, listed
 ENERGIES = ("U0", "U", "H", "G")  # of one molecule; they differ by thermal terms only
 
 
-def _verdict(error: TargetError) -> str:
-    """ "reproduced", "higher", or "" where there are no two figures."""
-    if error.difference is None:
-        return ""
-    return "reproduced" if error.difference <= 0 or error.inside else "higher"
-
-
 def table2_findings(table: Table2) -> Iterator[str]:
     """Which errors are smaller than others', and which ratios are the paper's."""
     errors = table.errors
@@ -33,6 +26,13 @@ def table2_findings(table: Table2) -> Iterator[str]:
         yield from _objective(objective, [errors[target, objective] for target in targets])
     yield from _simple(table, known)
     yield from _missing(table)
+
+
+def _verdict(error: TargetError) -> str:
+    """ "reproduced", "higher", or "" where there are no two figures."""
+    if error.difference is None:
+        return ""
+    return "reproduced" if error.difference <= 0 or error.inside else "higher"
 
 
 def _ahead(table: Table2, known: Sequence[str]) -> Iterator[str]:

@@ -69,6 +69,11 @@ VARIANTS: dict[str, Variant] = {
 }
 
 
+def variants_of(method: str) -> list[str]:
+    """The names of a method's variants."""
+    return [name for name, variant in VARIANTS.items() if variant.method == method]
+
+
 def variant_cells(
     data: Sequence[str] = SMALL,
     names: Sequence[str] = tuple(VARIANTS),
