@@ -13,7 +13,7 @@ from infograph.evaluate.score import Score
 from infograph.reproduce.cells import Cell, Result
 from infograph.reproduce.methods import METHODS
 from infograph.reproduce.paper import Figure, paper_table1
-from infograph.reproduce.table1 import REPEATS, collect, table1_cells
+from infograph.reproduce.table1 import REPEATS, collect, searched_on, table1_cells
 
 REACH = 2  # deviations over repeats on either side of the mean: the interval
 
@@ -109,7 +109,8 @@ def read_table1(results: Path) -> Table1:
     """
     table = {}
     for data in paper_table1().datasets:
-        for name, method in METHODS.items():
+        for name in METHODS:
+            method = searched_on(data, name)
             cells = table1_cells([data], [name])
             found = tuple(_read(cells, results))
             planned = len(method.searched) * max(len(method.epochs), 1)

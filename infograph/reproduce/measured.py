@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,17 +23,36 @@ def measuring() -> Iterator[dict[str, Any]]:
 
     record: dict[str, Any] = {}
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
+    commit = _commit()
     _forget_peak()
     started = time.perf_counter()
     yield record
     record["seconds"] = round(time.perf_counter() - started, 1)
     record["peak_mb"] = peak_mb()
     record["versions"] = versions
+    record["commit"] = commit
     record["machine"] = {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
+
+
+def _commit() -> str | None:
+    """The commit of the code that runs, with "+" where it was changed since; None outside a repository."""
+    package = Path(__file__).parents[1]
+    git = ["git", "-C", str(package)]
+    try:
+        if Path(_told([*git, "rev-parse", "--show-toplevel"])) != package.parent.resolve():
+            return None  # installed below somebody else's repository
+        changed = _told([*git, "status", "--porcelain", "--untracked-files=no", "--", "."])
+        return _told([*git, "rev-parse", "HEAD"]) + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _told(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
 
 def _forget_peak() -> None:

@@ -12,7 +12,7 @@ from infograph.cli.failures import MISTAKE, explain
 from infograph.data.qm9.read import read_qm9
 from infograph.data.sets.catalogue import entry_for
 from infograph.data.sets.places import wheel_folder
-from infograph.errors import InvalidParameter, JobStopped
+from infograph.errors import InvalidGraph, InvalidParameter, JobStopped
 from infograph.estimators.infograph import InfoGraph
 from infograph.reproduce import measured, table2
 from infograph.reproduce.cells import Busy, Cell, parameters_of, run_cell
@@ -160,9 +160,20 @@ def test_a_training_of_table_2_that_diverges_has_a_reason_and_no_figure(molecule
     sizes = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs": 1}
     cell = table2_cell("U0", "infograph*", lam=1e39, **sizes)  # infinite in single precision
     result = run_cell(cell, compute_table2, tmp_path)
-    assert "nan" in result["empty"] or "inf" in result["empty"]
+    assert "loss" in result["empty"]
     assert (result["unit"], result["scores"], result["test_errors"]) == ("hartree", {}, [])
     assert validation_error(cell, tmp_path) == math.inf
+
+
+def test_predictions_that_are_not_finite_are_a_reason_too(molecules, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise InvalidGraph("its prediction is not finite", index=3)
+
+    monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
+    monkeypatch.setattr(table2.MeanPredictor, "predict", refuse)
+    sizes = {"labelled": 60, "validation": 40, "test": 30}
+    result = run_cell(table2_cell("U0", "mean", **sizes), compute_table2, tmp_path)
+    assert "its prediction is not finite" in result["empty"] and result["scores"] == {}
 
 
 def test_the_search_goes_on_without_settings_that_diverge(tmp_path):
@@ -177,3 +188,13 @@ def test_the_search_goes_on_without_settings_that_diverge(tmp_path):
     assert best_cell(cells, tmp_path) is cells[2]
     with pytest.raises(InvalidParameter, match="alpha supervised 0 diverged with every setting"):
         best_cell(cells[:2], tmp_path)
+
+
+def test_a_result_says_which_code_made_it(tmp_path, monkeypatch):
+    """The commit of the repository that the package lies in; none of a repository further up."""
+    found = run_cell(Cell("t", "one", {}), lambda *_: {}, tmp_path)["measured"]
+    assert found["machine"]["threads"] >= 1 and found["machine"]["processor"]
+    if (measured.Path(measured.__file__).parents[2] / ".git").exists():
+        assert len(found["commit"].removesuffix("+")) == 40
+    monkeypatch.setattr(measured, "__file__", str(tmp_path / "site-packages/infograph/reproduce/measured.py"))
+    assert run_cell(Cell("t", "two", {}), lambda *_: {}, tmp_path)["measured"]["commit"] is None

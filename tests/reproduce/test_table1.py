@@ -262,3 +262,15 @@ def _wait_for(happened, seconds: float = 120.0) -> None:
     while not happened():
         assert time.monotonic() < until, "nothing happened"
         time.sleep(0.01)
+
+
+def test_large_sets_have_a_reduced_grid_of_infograph():
+    names = [cell.name for cell in table1_cells(["REDDIT-BINARY"], ["infograph", "degrees"], range(1))]
+    assert names == [
+        "REDDIT-BINARY infograph layers=4 lr=0.001 0",
+        "REDDIT-BINARY infograph layers=4 lr=0.0001 0",
+        "REDDIT-BINARY degrees default 0",
+    ]
+    (cell,) = table1_cells(["REDDIT-MULTI-5K"], ["infograph"], range(1))
+    assert cell.settings["epochs"] == [10, 20]
+    assert cell.settings["parameters"]["layers"] == 4
