@@ -81,11 +81,14 @@ def compare(
 
     [bold]infograph compare mine.csv --label class --methods wl,graph2vec,infograph --budget 5m[/bold]
     """
+    from infograph.data.storage import check_outputs
     from infograph.report.compare import Comparison, estimates
-    from infograph.report.comparison import HEAD, best_line, cells
+    from infograph.report.comparison import FILES, HEAD, best_line, cells
     from infograph.reproduce.compare import Protocol
     from infograph.reproduce.isolated import Limits
 
+    out = out or Path("runs") / f"compare-{source_name(source)}"
+    check_outputs([source], *(out / each for each in FILES))
     graphs = reading.read(source, errors=errors, columns=columns)
     say_rejected(graphs)
     job = Comparison(
@@ -98,7 +101,6 @@ def compare(
     if estimate:
         _show(found, as_json)
         return
-    out = out or Path("runs") / f"compare-{job.name}"
     limits = Limits(parse_duration(budget), parse_size(memory))
     with Stages() as watch:
         rows = job.run(out, limits, watch, workers=workers, on=on)

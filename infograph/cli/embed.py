@@ -64,9 +64,11 @@ def embed(
         return
     folder.refuse()
     from infograph.contract import load
+    from infograph.data.storage import check_outputs
     from infograph.learn.predictions import check_embeds
     from infograph.report.embed import embed_to_file
 
+    check_outputs([model, source], out)
     fitted = load(model)
     check_embeds(fitted)
     strict = errors in (None, "raise")

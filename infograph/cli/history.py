@@ -32,9 +32,11 @@ def history(
 
     [bold]infograph history model[/bold]
     """
+    from infograph.data.storage import check_outputs
     from infograph.report.history import draw_history
     from infograph.report.history_table import best_rows, history_of, history_table, write_history
 
+    check_outputs([model], out)
     records, unit = history_of(model)
     if out is not None and out.suffix == ".csv":
         write_history(records, out)

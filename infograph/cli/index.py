@@ -46,11 +46,13 @@ def index(
     [bold]infograph index model QM9 --metric euclidean --approximate --out index[/bold]
     """
     from infograph.contract import load
+    from infograph.data.storage import check_outputs
     from infograph.index import GraphIndex
     from infograph.index.folder import check_index_folder
     from infograph.index.neighbours import check_faiss
     from infograph.index.queries import check_embeds
 
+    check_outputs([model, source], out)
     check_index_folder(out)
     check_faiss(approximate)
     fitted = load(model)

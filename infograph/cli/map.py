@@ -52,6 +52,9 @@ def draw(
 
     [bold]infograph map index --out map.html[/bold]
     """
+    from infograph.data.storage import check_outputs
+
+    check_outputs([which, source], out)
     read = None if source is None else lambda schema: reading.read(source, schema=schema)
     how: dict[str, Any] = {"method": method, "title": title, "random_state": seed}
     write = _write_page if out.suffix in (".html", ".parquet") else _draw_picture

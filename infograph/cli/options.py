@@ -185,6 +185,7 @@ class ReadingOptions:
                 units=dict(map(_unit, self.unit or ())),
                 energies=self.units,
                 atomisation=self.atomisation,
+                download=True,
                 progress=bar,
             )
 
@@ -204,8 +205,12 @@ def names(text: str | None) -> list[str] | None:
 def source_name(source: str) -> str:
     """What to call the graphs: a data set as its makers spell it, a file by its name."""
     from infograph.data.sets.catalogue import entry_for
+    from infograph.errors import UnknownDataset
 
     path = Path(source)
     if path.exists() or len(path.parts) > 1 or path.suffix:
         return path.name or str(path.resolve().name)
-    return entry_for(source).name
+    try:
+        return entry_for(source).name
+    except UnknownDataset:  # a SMILES
+        return source

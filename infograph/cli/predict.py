@@ -47,10 +47,12 @@ def predict(
     [bold]infograph predict model new.csv --columns all --errors nan --out predictions.csv[/bold]
     """
     from infograph.contract import load
+    from infograph.data.storage import check_outputs
     from infograph.learn.prediction_files import check_place, rows_of, write_predictions
     from infograph.learn.predictions import check_predicts, predict_table
 
     if out is not None:
+        check_outputs([model, source], out)
         check_place(out)
     fitted = load(model)
     check_predicts(fitted, probabilities=probabilities)

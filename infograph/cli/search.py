@@ -58,11 +58,12 @@ def search(
 
     [bold]infograph search index --duplicates[/bold]
     """
-    from infograph.data.storage import check_writable
+    from infograph.data.storage import check_outputs, check_writable
     from infograph.index import GraphIndex
 
     _check(query, by_id=by_id, duplicates=duplicates, html=html, tolerance=tolerance)
     if html is not None:
+        check_outputs([folder, query], html)
         check_writable(html)
     opened = GraphIndex.open(folder)
     if duplicates:

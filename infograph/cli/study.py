@@ -53,8 +53,11 @@ def study(
 
     [bold]infograph study molecules.csv --label active --out runs/molecules --repeats 3[/bold]
     """
+    from infograph.data.storage import check_outputs
     from infograph.report.study import study as run
+    from infograph.report.study_files import FILES
 
+    check_outputs([source], *(out / each for each in ("model", *FILES)))
     name = source_name(source)
     graphs = reading.read(source, errors=errors, columns=columns)
     say_rejected(graphs)

@@ -72,7 +72,10 @@ def train(
         team.refuse()
     from infograph.contract import check_model_folder
     from infograph.data.rejected import write_rejected
+    from infograph.data.storage import check_outputs
+    from infograph.train.checkpoint import FILE
 
+    check_outputs([source, labels.init_from], out, rejects, checkpoint and checkpoint / FILE)
     check_model_folder(out)
     schema = labels.donor_schema()
     graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)

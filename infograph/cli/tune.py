@@ -78,10 +78,12 @@ def tune(
     [bold]infograph tune mine.csv --target logS --search lr=1e-4..1e-2 --search dim=32,64 --out model[/bold]
     """
     from infograph.contract import check_model_folder
+    from infograph.data.storage import check_outputs
     from infograph.tune import tune as search_settings
     from infograph.tune.space import parse_space
 
     labels.check_alone()
+    check_outputs([source, labels.init_from], out, results)
     check_model_folder(out)
     graphs = reading.read(source, errors=errors, columns=columns, schema=labels.donor_schema())
     say_rejected(graphs)

@@ -14,11 +14,13 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from infograph.data.schema import Schema
-from infograph.data.storage import check_folder, read_json, replaced_folder
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter
+from infograph.data.storage import FolderKind, check_replaceable, read_json, replaced_folder
+from infograph.errors import FileMissing, InvalidFile
 
 FORMAT = "infograph-model-1"
 State = dict[str, NDArray[Any]]
+FILES = ("model.safetensors", "schema.json", "history.json", "README.md")
+MODEL = FolderKind("a model", "config.json", FORMAT, lambda content: FILES)
 
 
 def write_model(
@@ -32,7 +34,7 @@ def write_model(
     """Write all files of a model, whole or not at all; `config` gets the format and the checksum."""
     weights = save_tensors({name: np.ascontiguousarray(value) for name, value in state.items()})
     config = {"format": FORMAT, **config, "sha256": hashlib.sha256(weights).hexdigest()}
-    with replaced_folder(folder) as work:
+    with replaced_folder(folder, MODEL) as work:
         (work / "model.safetensors").write_bytes(weights)
         (work / "config.json").write_text(json.dumps(config, indent=1) + "\n")
         (work / "schema.json").write_text(json.dumps(schema.to_dict(), indent=1) + "\n")
@@ -41,28 +43,8 @@ def write_model(
 
 
 def check_model_folder(folder: str | Path) -> None:
-    """Make sure, before the work that leads to it, that a model can be saved there.
-
-    Raises:
-        InvalidParameter: it is a file, or a folder of other things; only a model, or an empty folder, is
-            replaced.
-        OSError: the folder it should be in cannot be made or written to.
-    """
-    folder = Path(folder)
-    if folder.is_file():
-        raise InvalidParameter(f"{folder} is a file; a model is saved to a folder")
-    if folder.resolve() == Path.cwd():
-        raise InvalidParameter("the working directory cannot be replaced by a model; name a folder in it")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_model(folder):
-        raise InvalidParameter(f"{folder} holds other files; save the model to a folder of its own")
-    check_folder(folder.absolute().parent)
-
-
-def _is_model(folder: Path) -> bool:
-    try:
-        return bool(read_json(folder / "config.json").get("format") == FORMAT)
-    except (FileMissing, InvalidFile):
-        return False
+    """Make sure, before the work that leads to it, that a model can be saved there: `check_replaceable`."""
+    check_replaceable(folder, MODEL)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

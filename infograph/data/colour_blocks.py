@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from infograph.data import colours as wl
-from infograph.data.colour_files import open_colouring, write_marker
+from infograph.data.colour_files import COLOURS, open_colouring, write_marker
 from infograph.data.colours import Colouring, Hash
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Column
@@ -48,7 +48,7 @@ def refine_on_disk(
     labels = _EdgeCodes(graphs)
     for start, stop in parts if labels.columns else ():
         labels.see(graphs[start:stop])
-    with replaced_folder(folder) as work:
+    with replaced_folder(folder, COLOURS) as work:
         made = _Making(graphs, rounds, node_features, labels, work)
         for start, stop in parts:
             made.add(graphs[start:stop])

@@ -12,11 +12,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from infograph.data.colours import Colouring, Round
-from infograph.data.storage import described, in_memory, open_arrays, replaced_folder
+from infograph.data.storage import (
+    FolderKind,
+    described,
+    in_memory,
+    listed_arrays,
+    open_arrays,
+    replaced_folder,
+)
 
 FORMAT = "infograph-colours-1"
 MARKER = "colours.json"
 AGAIN = "colour the graphs again"
+COLOURS = FolderKind("a folder of colours", MARKER, FORMAT, listed_arrays)
 Named = dict[str, NDArray[Any]]
 
 
@@ -37,7 +45,7 @@ def save_colouring(colouring: Colouring, folder: str | Path) -> Path:
         if k == 1 or made is not colouring.rounds[k - 2]:
             arrays[f"parent_{k}"] = made.parent
             arrays |= _sparse(f"incoming_{k}", made.incoming, shapes)
-    with replaced_folder(folder) as work:
+    with replaced_folder(folder, COLOURS) as work:
         for name, values in arrays.items():
             np.save(work / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)
         of_arrays = {name: list(values.shape) for name, values in arrays.items()}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,36 @@ MARKER = "schema.json"
 AGAIN = "save the GraphSet again"
 
 
+@dataclass(frozen=True)
+class FolderKind:
+    """A kind of folder that is written whole and replaced whole.
+
+    Attributes:
+        what: for sentences, such as "a model".
+        marker: the file that says what the folder is.
+        form: the format that it names.
+        files: the names of all other files, from what the marker says.
+        inside: folders in it that are written later, by a pattern and their kind.
+    """
+
+    what: str
+    marker: str
+    form: str
+    files: Callable[[Mapping[str, Any]], Iterable[str]]
+    inside: tuple[tuple[str, FolderKind], ...] = ()
+
+
+def listed_arrays(content: Mapping[str, Any]) -> Iterator[str]:
+    """The files of a folder whose marker lists its arrays."""
+    return (f"{name}.npy" for name in content["arrays"])
+
+
+GRAPHSET = FolderKind("a GraphSet", MARKER, FORMAT, listed_arrays)
+
+
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
     """Write `graphs` to `folder`; it appears whole or not at all, and replaces an older one."""
-    check_graphs_folder(Path(folder))
-    with replaced_folder(folder) as work:
+    with replaced_folder(folder, GRAPHSET) as work:
         arrays = {
             "node_ptr": graphs.node_ptr,
             "edge_ptr": graphs.edge_ptr,
@@ -46,16 +74,6 @@ def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
 def describe_graphs(schema: Schema, shapes: Mapping[str, list[int]]) -> dict[str, Any]:
     """What the marker file of a saved GraphSet says."""
     return {"format": FORMAT, "schema": schema.to_dict(), "arrays": dict(shapes)}
-
-
-def check_graphs_folder(folder: Path) -> None:
-    """Refuse to replace anything but a saved GraphSet."""
-    if folder.is_file():
-        raise InvalidParameter(f"{folder} is a file; a GraphSet is saved to a folder")
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    ours = names & {MARKER, "node_ptr.npy", "edge_ptr.npy", "edges.npy"}  # damaged ones, too
-    if names and (not ours or any(name != MARKER and not name.endswith(".npy") for name in names)):
-        raise InvalidParameter(f"{folder} holds other files; save the GraphSet to a folder of its own")
 
 
 def open_graphs(folder: str | Path) -> GraphSet:
@@ -118,12 +136,132 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
+    """Refuse, before anything starts, an output that is an input or holds one, also through a link.
+
+    Args:
+        inputs: files and folders that are read; what does not exist, such as a data set's name, is none.
+        outputs: files and folders that will be written.
+
+    Raises:
+        InvalidParameter: names the output.
+    """
+    read = [Path(each) for each in inputs if each is not None and _exists(Path(each))]
+    below = [path for each in read if each.is_dir() for path in each.rglob("*") if path.is_file()]
+    known = {_identity(path) for path in (*read, *below)}
+    written = [Path(each) for each in outputs if each is not None]
+    for place, output in enumerate(written):
+        real = output.resolve()
+        if _exists(output) and _identity(output) in known:
+            raise InvalidParameter(f"{output} is read here and cannot be written, too: choose another name")
+        if any(real == other.resolve() for other in written[:place]):
+            raise InvalidParameter(f"{output} is named for two outputs: choose another name for one of them")
+        held = next((each for each in read if real in each.resolve().parents), None)
+        if held is not None:
+            raise InvalidParameter(f"{output} holds {held}, which is read here: choose another folder")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long for a path, or with a zero in it
+        return False
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a path leads to, whatever it is called."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def check_replaceable(folder: str | Path, kind: FolderKind) -> None:
+    """Make sure, before the work that leads to it, that a folder can be written in this place.
+
+    Raises:
+        InvalidParameter: it is a file, or a folder of other things. Only an empty folder is replaced, and one
+            of the same kind which holds nothing but what it lists.
+        OSError: the folder it should be in cannot be made or written to.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        raise InvalidParameter(f"{folder} is a file; {kind.what} is saved to a folder")
+    if folder.resolve() == Path.cwd():
+        raise InvalidParameter(f"the working directory cannot be replaced by {kind.what}; name one in it")
+    if folder.is_dir() and any(folder.iterdir()):
+        listed = _listed(folder, kind)
+        if listed is None:
+            raise InvalidParameter(f"{folder} holds other files; save {kind.what} to a folder of its own")
+        strange = _strange(folder, listed)
+        if strange:
+            raise InvalidParameter(
+                f"{folder} is {kind.what} and also holds {strange[0]}, which would be lost: move that away, "
+                f"or choose another folder"
+            )
+    check_folder(folder.absolute().parent)
+
+
+def check_own(folder: Path, names: Iterable[str], marker: str, keys: set[str]) -> None:
+    """Refuse to overwrite files that were not written together with `marker`, a JSON file with these keys.
+
+    Raises:
+        InvalidParameter: names the file.
+    """
+    there = [name for name in names if (folder / name).exists()]
+    try:
+        ours = not there or keys <= read_json(folder / marker).keys()
+    except (FileMissing, InvalidFile):
+        ours = False
+    if not ours:
+        raise InvalidParameter(
+            f"{folder / there[0]} is there and has nothing to do with this: choose another folder"
+        )
+
+
+def remove_folder(folder: Path, kind: FolderKind) -> None:
+    """Remove a folder of this kind; one that holds anything else stays as it is."""
+    listed = _listed(folder, kind)
+    if listed is not None and not _strange(folder, listed):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_cache(folder: Path, names: str) -> None:
+    """Remove what is left of a damaged folder in a cache of ours: files whose names match this expression."""
+    for path in folder.glob("*"):
+        if re.fullmatch(names, path.name):
+            path.unlink()
+
+
+def _listed(folder: Path, kind: FolderKind) -> set[str] | None:
+    """The files that a folder of this kind says it has; None for any other folder."""
+    try:
+        content = read_json(folder / kind.marker)
+        if content.get("format") != kind.form:
+            return None
+        listed = {kind.marker, *kind.files(content)}
+    except (FileMissing, InvalidFile, KeyError, TypeError, AttributeError):
+        return None
+    for pattern, inner in kind.inside:
+        for each in folder.glob(pattern):
+            listed |= {f"{each.relative_to(folder).as_posix()}/{name}" for name in _listed(each, inner) or ()}
+    return listed
+
+
+def _strange(folder: Path, listed: set[str]) -> list[str]:
+    """What a folder holds besides the listed files and the folders they are in."""
+    known = listed | {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    return sorted(name for name in found if name not in known)
+
+
 @contextmanager
-def replaced_folder(folder: str | Path) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` once the block is through without an error."""
+def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
+    """A temporary folder that takes the place of `folder` once the block is through without an error.
+
+    Raises:
+        InvalidParameter: what is there must not be replaced, see `check_replaceable`.
+    """
+    check_replaceable(folder, kind)
     folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
-    if folder == Path.cwd():
-        raise InvalidParameter(f"{folder} is the working directory, which cannot be replaced")
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     work.chmod(0o755)

@@ -15,8 +15,9 @@ from infograph.data.align import joint_schema, recode
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import LEVELS, Schema
 from infograph.data.storage import (
+    GRAPHSET,
     MARKER,
-    check_graphs_folder,
+    check_replaceable,
     describe_graphs,
     open_graphs,
     replaced_folder,
@@ -49,7 +50,7 @@ def save_stream(
         InvalidParameter: there is no graph at all, or the folder holds something else.
     """
     folder = Path(folder)
-    check_graphs_folder(folder)
+    check_replaceable(folder, GRAPHSET)
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.absolute().parent) as name:
         parts = [
@@ -58,7 +59,7 @@ def save_stream(
         if not parts:
             raise InvalidParameter("nothing to save: the stream has no graph")
         read: Read = lambda part: finish(open_graphs(part))  # noqa: E731
-        with replaced_folder(folder) as work:
+        with replaced_folder(folder, GRAPHSET) as work:
             _join(parts, joint_schema([read(part).schema for part in parts]), work, read)
     return open_graphs(folder)
 

@@ -16,14 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.storage import json_ready, read_json, replaced_folder
-from infograph.errors import FileMissing, InvalidFile
+from infograph.data.storage import clear_cache, json_ready, read_json, replaced_folder
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.explore.columns import MapColumn
 from infograph.index import GraphIndex
-
-FORMAT = "infograph-atlas-1"
-MARKER = "atlas.json"
-ARRAYS = ("points", "clusters", "outliers")
+from infograph.index.folder import ATLAS, ATLAS_ARRAYS
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class Findings:
 def fingerprint(index: GraphIndex, folder: Path | None, settings: dict[str, Any]) -> str:
     """A text that changes with the vectors, ids and columns, the files of a saved index, and the settings."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([FORMAT, settings, index.metric], sort_keys=True).encode())
+    digest.update(json.dumps([ATLAS.form, settings, index.metric], sort_keys=True).encode())
     digest.update(np.ascontiguousarray(index.vectors).data)
     for name, values in {"id": index.ids, **index.columns}.items():
         digest.update(f"{name} {values.dtype} {values.shape}".encode(errors="surrogatepass"))
@@ -58,10 +55,10 @@ def fingerprint(index: GraphIndex, folder: Path | None, settings: dict[str, Any]
 def read_findings(folder: Path, key: str) -> Findings | None:
     """What was found before; None where there is nothing, or it is of another index, or damaged."""
     try:
-        content = read_json(folder / MARKER)
-        if content.get("format") != FORMAT or content.get("fingerprint") != key:
+        content = read_json(folder / ATLAS.marker)
+        if content.get("format") != ATLAS.form or content.get("fingerprint") != key:
             return None
-        points, clusters, outliers = (_load(folder / f"{name}.npy") for name in ARRAYS)
+        points, clusters, outliers = (_load(folder / f"{name}.npy") for name in ATLAS_ARRAYS)
         predicted = tuple(
             MapColumn(
                 name=str(about["name"]),
@@ -83,7 +80,7 @@ def read_findings(folder: Path, key: str) -> Findings | None:
 def write_findings(folder: Path, key: str, found: Findings) -> None:
     """Keep what was found, whole or not at all; a warning where the folder cannot be written to."""
     content = {
-        "format": FORMAT,
+        "format": ATLAS.form,
         "fingerprint": key,
         "descriptions": list(found.descriptions),
         "predicted": [
@@ -92,15 +89,17 @@ def write_findings(folder: Path, key: str, found: Findings) -> None:
         ],
     }
     try:
-        with replaced_folder(folder) as work:
-            for name in ARRAYS:
+        clear_cache(folder, rf"{ATLAS.marker}|({'|'.join(ATLAS_ARRAYS)}|predicted_\d+)\.npy")
+        with replaced_folder(folder, ATLAS) as work:
+            for name in ATLAS_ARRAYS:
                 np.save(work / f"{name}.npy", getattr(found, name), allow_pickle=False)
             for place, column in enumerate(found.predicted):
                 np.save(work / f"predicted_{place}.npy", column.values, allow_pickle=False)
-            (work / MARKER).write_text(json.dumps(content, indent=1) + "\n")
-    except OSError as error:
+            (work / ATLAS.marker).write_text(json.dumps(content, indent=1) + "\n")
+    except (OSError, InvalidParameter) as error:
+        reason = getattr(error, "strerror", None) or error
         warnings.warn(
-            f"the map could not be kept in {folder} ({error.strerror or error}): it is made anew next time",
+            f"the map could not be kept in {folder} ({reason}): it is made anew next time",
             stacklevel=2,
         )
 

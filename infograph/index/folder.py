@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 import infograph
 from infograph.data.columns import objects
-from infograph.data.storage import check_folder, open_graphs, read_json, replaced_folder, save_graphs
+from infograph.data.storage import (
+    FolderKind,
+    check_replaceable,
+    open_graphs,
+    read_json,
+    replaced_folder,
+    save_graphs,
+)
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.approximate import Approximate
 from infograph.index.store import Store, all_columns
@@ -28,24 +35,22 @@ from infograph.index.store import Store, all_columns
 FORMAT = "infograph-index-1"
 MARKER, GRAPHS, MODEL, COLUMNS, FAISS = "index.json", "graphs", "model", "columns", "faiss.index"
 CHUNK = 16 << 20
+ATLAS_ARRAYS = ("points", "clusters", "outliers")
+
+
+def _files_of_atlas(content: Mapping[str, Any]) -> list[str]:
+    predicted = [f"predicted_{place}" for place in range(len(content["predicted"]))]
+    return [f"{name}.npy" for name in (*ATLAS_ARRAYS, *predicted)]
+
+
+# What `infograph.explore` keeps in the folder of an index, one per method and seed.
+ATLAS = FolderKind("a map", "atlas.json", "infograph-atlas-1", _files_of_atlas)
+INDEX = FolderKind("an index", MARKER, FORMAT, lambda content: content["files"], (("atlas/*", ATLAS),))
 
 
 def check_index_folder(folder: str | Path) -> None:
-    """Make sure, before the work that leads to it, that an index can be saved there.
-
-    Raises:
-        InvalidParameter: it is a file, or a folder of other things; only an index, or an empty folder, is
-            replaced.
-        OSError: the folder it should be in cannot be made or written to.
-    """
-    folder = Path(folder)
-    if folder.is_file():
-        raise InvalidParameter(f"{folder} is a file; an index is saved to a folder")
-    if folder.resolve() == Path.cwd():
-        raise InvalidParameter("the working directory cannot be replaced by an index; name a folder in it")
-    if folder.is_dir() and any(folder.iterdir()) and not is_index(folder):
-        raise InvalidParameter(f"{folder} holds other files; save the index to a folder of its own")
-    check_folder(folder.absolute().parent)
+    """Make sure, before the work that leads to it, that an index can be saved there: `check_replaceable`."""
+    check_replaceable(folder, INDEX)
 
 
 def is_index(folder: str | Path) -> bool:
@@ -75,7 +80,7 @@ def write_index(
         "covered": 0 if cells is None else cells.covered,
         "model": model is not None,
     }
-    with replaced_folder(folder) as work:
+    with replaced_folder(folder, INDEX) as work:
         for name in ("vectors", "norms", "ids"):
             np.save(work / f"{name}.npy", getattr(store, name), allow_pickle=False)
         if store.graphs is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from infograph.data.graphset import GraphSet
 from infograph.errors import InfoGraphError, InvalidParameter
-from infograph.report.comparison import write_comparison
+from infograph.report.comparison import check_comparison_folder, write_comparison
 from infograph.report.target import Target
 from infograph.report.watch import Watch
 from infograph.reproduce.compare import Compared, Protocol, compare, find_method, majority_line
@@ -73,6 +73,7 @@ class Comparison:
             raise InvalidParameter(
                 f"nothing to compare by: {target.notes[0]} Name a column of classes with --label."
             )
+        check_comparison_folder(out)
         judged = np.flatnonzero(target.judged)
         graphs = self.graphs if len(judged) == len(self.graphs) else self.graphs[judged]
         began: set[str] = set()

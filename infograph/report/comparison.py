@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from infograph.data.storage import replaced_file
+from infograph.data.storage import check_own, replaced_file
 from infograph.report.page import page
 from infograph.reproduce.compare import Compared
 
@@ -71,18 +71,26 @@ def as_html(rows: Sequence[Compared], title: str, notes: Sequence[str]) -> str:
     return page(title, f'<div class="wide">{table}</div><ul>{remarks}</ul>')
 
 
+FILES = tuple(f"comparison.{ending}" for ending in ("json", "csv", "md", "html"))
+
+
+def check_comparison_folder(folder: Path) -> None:
+    """Refuse, before the work that leads to it, a folder with files of these names that are not ours."""
+    check_own(folder, FILES, "comparison.json", {"source", "protocol", "table"})
+
+
 def write_comparison(
     rows: Sequence[Compared], folder: Path, title: str, notes: Sequence[str], about: Mapping[str, Any]
 ) -> None:
     """`comparison.json`, `.csv`, `.md` and `.html` in a folder."""
     table = [{key: None if value != value else value for key, value in vars(row).items()} for row in rows]
-    contents = {
-        "comparison.json": json.dumps({**about, "notes": list(notes), "table": table}, indent=1) + "\n",
-        "comparison.csv": as_csv(rows),
-        "comparison.md": f"# {title}\n\n{as_markdown(rows)}\n" + "".join(f"- {note}\n" for note in notes),
-        "comparison.html": as_html(rows, title, notes),
-    }
+    contents = (
+        json.dumps({**about, "notes": list(notes), "table": table}, indent=1) + "\n",
+        as_csv(rows),
+        f"# {title}\n\n{as_markdown(rows)}\n" + "".join(f"- {note}\n" for note in notes),
+        as_html(rows, title, notes),
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
+    for name, content in zip(FILES, contents, strict=True):
         with replaced_file(folder / name) as partial:
             partial.write_text(content, encoding="utf-8")

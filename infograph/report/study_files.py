@@ -7,23 +7,27 @@ from pathlib import Path
 
 from infograph.contract import check_model_folder
 from infograph.data.embedding_files import write_embeddings
-from infograph.data.storage import check_writable, replaced_file
+from infograph.data.storage import check_own, check_writable, replaced_file
 from infograph.errors import InvalidParameter
 from infograph.report.figures import draw_map
 from infograph.report.html import render_report
 from infograph.report.result import Study
+
+FILES = ("embeddings.parquet", "map.png", "results.json", "report.html")
 
 
 def check_study_folder(out: str | Path) -> None:
     """Make sure, before the work that leads to it, that a study can be written there.
 
     Raises:
-        InvalidParameter: it is a file, or `model` in it is a folder of other things.
+        InvalidParameter: it is a file, `model` in it is a folder of other things, or a file has the name of
+            one of ours.
         OSError: it cannot be made or written to.
     """
     out = Path(out)
     if out.is_file():
         raise InvalidParameter(f"{out} is a file; a study is written to a folder")
+    check_own(out, FILES, "results.json", {"source", "graphs", "table", "settings"})
     check_writable(out / "report.html")
     check_model_folder(out / "model")
 
@@ -35,8 +39,7 @@ def write_study(study: Study, out: str | Path) -> dict[str, Path]:
         What each path holds.
     """
     out = Path(out)
-    names = ("model", "embeddings.parquet", "map.png", "results.json", "report.html")
-    paths = {name.partition(".")[0]: out / name for name in names}
+    paths = {name.partition(".")[0]: out / name for name in ("model", *FILES)}
     study.model.save(paths["model"])
     write_embeddings(study.embeddings, paths["embeddings"])
     draw_map(study.points, study.labels, paths["map"], title=study.name, column=study.label)

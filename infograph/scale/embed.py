@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from infograph.data.formats.reading import ReadOptions
-from infograph.data.storage import check_folder
+from infograph.data.storage import check_folder, check_outputs
 from infograph.errors import InvalidParameter
 from infograph.scale.dispatch import Pool, dispatch
 from infograph.scale.job import BLOCK, BadRows, Job
@@ -74,15 +74,18 @@ def embed_shards(
         raise InvalidParameter(f"workers={workers}: expected at least one")
     job = Job.of(model, out, columns=columns, errors=errors, block=block, reading=reading)
     shards = find_shards(inputs)
+    given = [inputs] if isinstance(inputs, str | Path) else inputs
+    check_outputs([model, *given, *(shard.path for shard in shards)], job.out)
     check_folder(job.out)
+    names = [shard.name for shard in shards]
     began = time.perf_counter()
     with locked(job.out):
-        sweep(job.out)
+        sweep(job.out, names)
         records = read_records(job.out)
         check_records(job, shards, records)
         to_do = [shard for shard in shards if not is_finished(job, shard, records.get(shard.name))]
         made, failures = _run(job, to_do, workers, on, progress)
-        sweep(job.out)  # what lost workers left behind
+        sweep(job.out, names)  # what lost workers left behind
         finished = {
             shard.name: made.get(shard.name) or records[shard.name]
             for shard in shards

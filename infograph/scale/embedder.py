@@ -19,8 +19,7 @@ from infograph.learn.predictions import check_embeds
 from infograph.scale.block import Block
 from infograph.scale.blocks import read_blocks
 from infograph.scale.job import Job
-from infograph.scale.places import clear
-from infograph.scale.records import Record, make_record, write_record
+from infograph.scale.records import Record, begun, make_record, write_record
 from infograph.scale.shards import Shard, shard_at
 from infograph.scale.streams import column_types
 from infograph.scale.writing import shard_files
@@ -59,27 +58,27 @@ class Embedder:
             OSError: the files cannot be written.
         """
         began, job = time.perf_counter(), self.job
-        clear(job.out, shard.name)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            with shard_files(job, shard.name, self.dim) as files:
-                for block in read_blocks(shard, job.block, self.options, job.columns):
-                    files.add(block, *self._vectors(block, shard))
-                    on_rows(files.rows)
-                if not files.rows:
-                    files.nothing(column_types(shard, self.options, job.columns))
-                _check_unchanged(shard)
-        embedded, seconds = files.rows - files.rejected, time.perf_counter() - began
-        record = make_record(
-            job,
-            shard,
-            rows=files.rows,
-            embedded=embedded,
-            rejected=files.rejected,
-            dim=self.dim,
-            seconds=seconds,
-        )
-        write_record(job, record)
+        with begun(job, shard):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                with shard_files(job, shard.name, self.dim) as files:
+                    for block in read_blocks(shard, job.block, self.options, job.columns):
+                        files.add(block, *self._vectors(block, shard))
+                        on_rows(files.rows)
+                    if not files.rows:
+                        files.nothing(column_types(shard, self.options, job.columns))
+                    _check_unchanged(shard)
+            embedded, seconds = files.rows - files.rejected, time.perf_counter() - began
+            record = make_record(
+                job,
+                shard,
+                rows=files.rows,
+                embedded=embedded,
+                rejected=files.rejected,
+                dim=self.dim,
+                seconds=seconds,
+            )
+            write_record(job, record)
         return {**record, "warnings": list(dict.fromkeys(str(each.message) for each in said))[:3]}
 
     def _vectors(self, block: Block, shard: Shard) -> tuple[NDArray[np.float32], tuple[Rejected, ...]]:

@@ -10,6 +10,8 @@ the vectors of all shards.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 REJECTED, RECORDS, LOCK = "_rejected", "_shards", ".lock"
@@ -35,16 +37,17 @@ def progress_of(out: str | Path, name: str) -> Path:
     return Path(out) / RECORDS / f".rows-{name}.json"
 
 
-def clear(out: str | Path, name: str) -> None:
-    """Forget a shard; the record goes first, so that nothing half-removed looks finished."""
-    for path in (record_of(out, name), vectors_of(out, name), rejected_of(out, name)):
-        path.unlink(missing_ok=True)
+def sweep(out: str | Path, names: Iterable[str]) -> None:
+    """Remove the temporary files that a killed job left behind of these shards, and nothing else.
 
-
-def sweep(out: str | Path) -> None:
-    """Remove the temporary files that a killed job left behind."""
-    for folder in (Path(out), Path(out) / REJECTED, Path(out) / RECORDS):
-        if folder.is_dir():
-            for ending in ("parquet", "csv", "json"):
-                for path in folder.glob(f".*-*.{ending}"):
-                    path.unlink(missing_ok=True)
+    They are called as `replaced_file` calls them, with the number of a process behind the name.
+    """
+    left = {Path(out): ".parquet", Path(out) / REJECTED: ".csv", Path(out) / RECORDS: ".json"}
+    known = set(names)
+    for folder, ending in left.items():
+        for path in folder.glob(f".*{ending}"):
+            found = re.fullmatch(r"\.(.+)-\d+", path.stem)
+            if found and found[1] in known:
+                path.unlink(missing_ok=True)
+    for name in known:
+        progress_of(out, name).unlink(missing_ok=True)

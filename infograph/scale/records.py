@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,26 @@ def make_record(
     }
 
 
+@contextmanager
+def begun(job: Job, shard: Shard) -> Iterator[None]:
+    """Say in a record that the files of a shard are this job's, and remove those of an earlier run of it.
+
+    The record stays where a job is killed, so that the next one knows them as its own; `check_records` has
+    made sure that there are none of somebody else's.
+    """
+    content = {"format": FORMAT, "shard": shard.name, "input": {"path": shard.path}, "begun": True}
+    files = (vectors_of(job.out, shard.name), rejected_of(job.out, shard.name))
+    write_record(job, content)
+    for path in files:
+        path.unlink(missing_ok=True)
+    try:
+        yield
+    except BaseException:
+        for path in (*files, record_of(job.out, shard.name)):
+            path.unlink(missing_ok=True)
+        raise
+
+
 def write_record(job: Job, record: Record) -> None:
     """Write it, whole or not at all: from then on the shard is finished."""
     with replaced_file(record_of(job.out, record["shard"])) as work:
@@ -42,15 +63,15 @@ def write_record(job: Job, record: Record) -> None:
 
 
 def read_records(out: str | Path) -> dict[str, Record]:
-    """All records of a folder by shard; a damaged one counts as none, and its shard is done again."""
+    """All records of a folder by shard; a damaged one is of a shard that has begun, and is done again."""
     records = {}
     for path in sorted((Path(out) / RECORDS).glob("*.json")):
         try:
             record = read_json(path)
         except InvalidFile:
-            continue
-        if record.get("format") == FORMAT and record.get("shard") == path.stem:
-            records[path.stem] = record
+            record = {}
+        ours = record.get("format") == FORMAT and record.get("shard") == path.stem
+        records[path.stem] = record if ours else {"begun": True}
     return records
 
 
@@ -58,9 +79,16 @@ def check_records(job: Job, shards: Sequence[Shard], records: Mapping[str, Recor
     """Make sure that what is in the folder belongs to this job.
 
     Raises:
-        InvalidParameter: it was made by another model or with other settings, or the name of a shard stands
-            for another file there.
+        InvalidParameter: it was made by another model or with other settings, the name of a shard stands
+            for another file there, or a file has the name of a shard's vectors and is in no record.
     """
+    for shard in shards:
+        for path in (vectors_of(job.out, shard.name), rejected_of(job.out, shard.name)):
+            if shard.name not in records and path.exists():
+                raise InvalidParameter(
+                    f"{path} is there and was not written by such a job: choose another folder, or move it"
+                )
+    records = {name: record for name, record in records.items() if not record.get("begun")}
     settings = job.settings()
     for name, record in records.items():
         found = record["settings"]
@@ -86,7 +114,7 @@ def check_records(job: Job, shards: Sequence[Shard], records: Mapping[str, Recor
 
 def is_finished(job: Job, shard: Shard, record: Record | None) -> bool:
     """Whether a record is of this shard as it is now, and its files are there."""
-    if record is None or not _same_input(record, shard):
+    if record is None or record.get("begun") or not _same_input(record, shard):
         return False
     vectors = vectors_of(job.out, shard.name)
     listed = not record["rejected"] or rejected_of(job.out, shard.name).is_file()

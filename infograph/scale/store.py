@@ -16,7 +16,7 @@ from infograph.data.formats.reading import MISSING, ReadOptions
 from infograph.data.graphset import GraphSet
 from infograph.data.rejected import PLACE
 from infograph.data.schema import Column
-from infograph.data.storage import replaced_file
+from infograph.data.storage import check_outputs, replaced_file
 from infograph.data.stream import save_stream
 from infograph.data.units import split_header
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
@@ -75,6 +75,8 @@ def store_graphs(
         SchemaMismatch: the files have different columns, or a column of numbers here and of texts there.
     """
     shards, options = find_shards(inputs), reading or ReadOptions()
+    given = [inputs] if isinstance(inputs, str | Path) else inputs
+    check_outputs([*given, *(shard.path for shard in shards)], out, rejects)
     rows = rejected = 0
     total = sum(shard.size for shard in shards) or 1
     kept = _Columns()

@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from infograph.contract import GraphEstimator
 from infograph.data.fingerprint import fingerprint
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import missing
-from infograph.data.storage import json_ready, save_graphs
+from infograph.data.storage import GRAPHSET, json_ready, remove_folder, save_graphs
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.estimators.infograph import InfoGraph
 from infograph.estimators.semi import SemiSupervised
@@ -157,7 +158,7 @@ def tune(
     best = make(winner, settings[winner], estimator.epochs)
     model = _fit(make_estimator(best.cell.settings), parts, checkpoint_of(best))
     plain = _fit(make_estimator(make(-1, {}, estimator.epochs).cell.settings), parts, None)
-    shutil.rmtree(results / ".work", ignore_errors=True)
+    _sweep(data, [make(n, settings[n], 0) for n in errors])
     order = sorted(
         errors, key=lambda n: (n != winner, -errors[n].epochs, math.isnan(errors[n].error), errors[n].error)
     )
@@ -213,6 +214,17 @@ def _save(parts: Parts, results: Path) -> Path:
     if len(parts.validation):
         save_graphs(parts.validation, data / VALIDATION)
     return data
+
+
+def _sweep(data: Path, trials: Sequence[Trial]) -> None:
+    """Remove what lay beside the results while the search went on, and nothing else."""
+    remove_folder(data / TRAIN, GRAPHSET)
+    remove_folder(data / VALIDATION, GRAPHSET)
+    for trial in trials:
+        shutil.rmtree(checkpoint_of(trial), ignore_errors=True)
+    for folder in (data, data.parent / "tune", data.parent):
+        with suppress(OSError):  # not empty, or not there
+            folder.rmdir()
 
 
 def _maker(

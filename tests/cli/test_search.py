@@ -161,7 +161,7 @@ def test_mistakes(run: Run, folder: Path, molecule_model: Path, molecules: Path,
     check(run("search", folder, "CCO", "--html", tmp_path), "is a folder")
     check(run("search", tmp_path / "none", "CCO"), "no index folder")
     check(run("search", molecule_model, "CCO"), "is not a saved index")
-    check(run("index", molecule_model, molecules, "--out", molecule_model), "holds other files")
+    check(run("index", molecule_model, molecules, "--out", molecule_model), "is read here")
     check(run("index", tmp_path / "none", molecules, "--out", tmp_path / "i"), "no model folder")
     check(run("index", molecule_model, molecules, "--out", tmp_path / "i", "--columns", "x"), "'x'")
     check(run("index", molecule_model, molecules, "--out", tmp_path / "i", "--metric", "dot"), "'dot'")

@@ -159,7 +159,7 @@ def test_a_damaged_atlas_is_made_anew(copy, counted, damage):
 
 
 def test_a_folder_that_cannot_be_written_to_is_a_warning(copy, monkeypatch):
-    def refuse(folder):
+    def refuse(folder, kind):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("infograph.explore.cache.replaced_folder", refuse)

@@ -154,7 +154,7 @@ def test_a_shard_that_breaks_off_in_the_middle(model: Path, tmp_path: Path) -> N
     path.write_bytes("\n".join(molecules(30)).encode() + b"\n\xff\n")
     report = embed_shards(model, path, tmp_path / "out", block=4)
     assert "UTF-8" in report.failed[0].problem
-    assert not list((tmp_path / "out").rglob("*a*"))
+    assert not list((tmp_path / "out").rglob("*a.*"))
 
 
 def test_a_changed_shard_is_done_again(model: Path, write: Write, tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_mistakes(model: Path, write: Write, tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="label and units describe columns"):
         embed_shards(model, source, out, reading=ReadOptions(label="y"))
     with pytest.raises(InvalidParameter, match="there is a file in its place"):
-        embed_shards(model, source, source / "a.parquet")
+        embed_shards(model, source, model / "config.json" / "out")
     with pytest.raises(FileMissing, match="no model folder"):
         embed_shards(tmp_path / "none", source, out)
     damaged = load(model).save(tmp_path / "damaged")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
 import tempfile
 from contextlib import suppress
@@ -12,9 +11,9 @@ from pathlib import Path
 
 from infograph.data.graphset import GraphSet
 from infograph.data.sets.catalogue import Entry
-from infograph.data.storage import open_graphs, save_graphs
+from infograph.data.storage import GRAPHSET, clear_cache, open_graphs, remove_folder, save_graphs
 from infograph.data.tu.files import DEPTH
-from infograph.errors import InfoGraphError
+from infograph.errors import InfoGraphError, InvalidParameter
 
 
 def cache_folder() -> Path:
@@ -76,12 +75,14 @@ def store_parsed(entry: Entry, graphs: GraphSet, folder: Path) -> GraphSet:
     The folder appears by one rename, so that processes that parse the same set at once do not clash. What was
     parsed from an earlier state of the same source is removed.
     """
-    with suppress(OSError):  # read-only, full, or another process was faster: its result is the same
+    # Read-only, full, or another process was faster: its result is the same.
+    with suppress(OSError, InvalidParameter):
         if open_parsed(entry, folder) is None:
+            clear_cache(folder, r"schema\.json|(node_ptr|edge_ptr|edges|ids|(node|edge|graph)_\d+)\.npy")
             save_graphs(graphs, folder)
         source = folder.name.split("-")[1]
         for outdated in set(folder.parent.glob(f"v*-{source}-*")) - {folder}:
-            shutil.rmtree(outdated, ignore_errors=True)
+            remove_folder(outdated, GRAPHSET)
     stored = open_parsed(entry, folder)
     return graphs if stored is None else stored
 
