@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import ipaddress
+import socket
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -19,6 +22,56 @@ settings.load_profile("steady")
 def pytest_configure(config: pytest.Config) -> None:
     """Let PyG be imported: it still compiles with torch.jit, which torch deprecates."""
     config.addinivalue_line("filterwarnings", "ignore:.torch.jit:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test that looks up or connects to anything but this machine, even if the error is caught."""
+    asked: list[str] = []
+
+    def guard(name: str, host_of) -> None:
+        real = getattr(socket.socket if name.startswith("connect") else socket, name)
+
+        def guarded(*args, **options):
+            host = host_of(*args)
+            if host is not None and not _is_here(host):
+                asked.append(f"{name} {host!r}")
+                pytest.fail(f"a test must not reach beyond this machine: {asked[-1]}")
+            return real(*args, **options)
+
+        monkeypatch.setattr(socket.socket if name.startswith("connect") else socket, name, guarded)
+
+    def peer(own: socket.socket, address: object) -> str | None:
+        sends = own.family in (socket.AF_INET, socket.AF_INET6) and own.type != socket.SOCK_DGRAM
+        return address[0] if sends else None
+
+    for name in ("connect", "connect_ex"):
+        guard(name, peer)
+    guard("getaddrinfo", lambda host, *_: host)
+    yield
+    assert not asked, asked
+
+
+def _is_here(host: str | bytes | None) -> bool:
+    text = host.decode() if isinstance(host, bytes) else host or ""
+    if text in ("", "localhost", socket.gethostname(), *_own_addresses()):
+        return True
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+@functools.cache
+def _own_addresses() -> tuple[str, ...]:
+    """The address that others know this machine by: Ray's processes talk over it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # a datagram socket sends nothing; the address is nobody's
+            return (probe.getsockname()[0],)
+        except OSError:
+            return ()
 
 
 LABELS = ("a", "b", "c")

@@ -17,7 +17,15 @@ from infograph.data.qm9.targets import HARTREE, atomisation_energies, in_units
 from infograph.data.schema import Schema
 from infograph.data.storage import MARKER, open_graphs
 from infograph.data.units import graph_column, with_units
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
+from infograph.errors import (
+    FileMissing,
+    InvalidFile,
+    InvalidGraph,
+    InvalidParameter,
+    MissingExtra,
+    SchemaMismatch,
+    UnknownDataset,
+)
 
 SMILES_FILES = (".smi", ".smiles")
 SDF_FILES = (".sdf", ".sd", ".mol")
@@ -47,19 +55,20 @@ def read_graphs(
     units: Mapping[str, str] | None = None,
     energies: str | None = None,
     atomisation: bool = False,
+    download: bool = False,
     progress: Progress | None = None,
 ) -> GraphSet:
-    """Read graphs from a file, a folder, or a data set's name.
+    """Read graphs from a file, a folder, a data set's name, or a SMILES.
 
     By extension, also with `.gz` behind it: `.smi` (a SMILES and an id per line), `.csv`, `.tsv` and
     `.parquet` (with a SMILES column; the other columns become graph columns), `.sdf` (properties become graph
     columns), `.jsonl` (`infograph.data.formats.json_lines` shows a line), `.graphml`, `.gexf`, edge lists
     (`.edgelist`, `.edges`, `.txt`, or a `.csv` without SMILES). By content: a folder written by
     `save_graphs`, a folder or zip of the TU collection, a folder of networks, one per file, with labels in
-    `labels.csv`. Anything else is the name of a data set.
+    `labels.csv`. A text that is no path is a data set of the catalogue, or else one SMILES.
 
     Args:
-        source: the path or name.
+        source: the path, name or SMILES.
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
         schema: the schema of a fitted model; the graphs are read its way.
         smiles: the column with the SMILES; found by its name otherwise.
@@ -79,13 +88,14 @@ def read_graphs(
             "logS [mol/L]" or "Tm (K)".
         energies: the unit that graph columns of energies shall have: "hartree", "eV", "kcal/mol", "kJ/mol".
         atomisation: whether U0, U, H and G of QM9's molecules are relative to the free atoms.
+        download: whether a data set of the catalogue may be fetched where it is not on this machine.
         progress: called while a data set is downloaded or parsed for the first time, see `load_dataset`.
 
     Raises:
         FileMissing: there is no such file.
         InvalidFile: a file is truncated, empty, or not what its extension says.
         InvalidGraph: a graph cannot be used; the message names it, the file and the line.
-        UnknownDataset: the name is no file and no data set.
+        UnknownDataset: the text is no file, no data set and no SMILES.
     """
     check_errors(errors)
     options = ReadOptions(
@@ -103,7 +113,9 @@ def read_graphs(
         salts=salts,
         units=units or {},
     )
-    graphs = with_units(_checked(_read(source, options, progress), source, options), options.units, label)
+    graphs = with_units(
+        _checked(_read(source, options, download, progress), source, options), options.units, label
+    )
     graphs = atomisation_energies(graphs) if atomisation else graphs
     return graphs if energies is None else _in_units(graphs, energies)
 
@@ -117,7 +129,7 @@ def _in_units(graphs: GraphSet, unit: str) -> GraphSet:
     return in_units(graphs, unit)
 
 
-def _read(source: str | Path, options: ReadOptions, progress: Progress | None = None) -> GraphSet:
+def _read(source: str | Path, options: ReadOptions, download: bool, progress: Progress | None) -> GraphSet:
     if not str(source).strip():
         raise FileMissing("an empty path; expected " + KNOWN)
     path = _home(Path(source))
@@ -129,12 +141,34 @@ def _read(source: str | Path, options: ReadOptions, progress: Progress | None = 
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
-        raise FileMissing(f"'{str(source)[:60]}...' is too long for a path; SMILES go into a list") from error
-    if isinstance(source, Path) or path.suffix or len(path.parts) > 1:
+    if isinstance(source, Path):
         raise FileMissing(f"{path} does not exist; expected {KNOWN}")
+    return _read_text(source, options, download, progress)
+
+
+def _read_text(text: str, options: ReadOptions, download: bool, progress: Progress | None) -> GraphSet:
+    """A text that is no path: a data set of the catalogue, or one SMILES. Nothing is sent of any other."""
+    from infograph.data.sets.catalogue import unknown as unknown_name
     from infograph.data.sets.registry import load_dataset
 
-    return _select(load_dataset(source, progress=progress), options)
+    try:
+        return _select(load_dataset(text, download=None if download else False, progress=progress), options)
+    except UnknownDataset as unknown:
+        shown = repr(text if len(text) <= 60 else f"{text[:60]}...")
+        try:
+            from infograph.data.chem.molecules import from_molecules
+
+            given = {name: getattr(options, name) for name in ("schema", "hydrogens", "stereo", "salts")}
+            return from_molecules([text], **given)
+        except InvalidGraph as error:
+            smiles = f"no SMILES either ({error.problem})"
+        except MissingExtra as error:
+            smiles = f"not read as a SMILES ({error})"
+        if Path(text).suffix or len(Path(text).parts) > 1:
+            raise FileMissing(
+                f"{text} does not exist, and is {smiles}; expected {KNOWN}, a data set's name, or a SMILES"
+            ) from unknown
+        raise UnknownDataset(f"{shown} is no file or folder, {smiles}, and {unknown_name(text)}") from unknown
 
 
 def _home(path: Path) -> Path:

@@ -43,7 +43,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> Non
 def test_the_bar_reaches_the_reader(
     run: Run, monkeypatch: pytest.MonkeyPatch, corner_cases: GraphSet
 ) -> None:
-    def slow(name: str, *, progress: Progress) -> GraphSet:
+    def slow(name: str, *, download: bool | None, progress: Progress) -> GraphSet:
         progress(10, 10)
         return corner_cases
 

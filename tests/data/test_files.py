@@ -552,9 +552,30 @@ def test_json_lines_with_odd_keys(tmp_path: Path) -> None:
         read_graphs(write(tmp_path / "g.jsonl", "[" * 100_000))
 
 
-def test_a_text_that_is_too_long_for_a_path() -> None:
-    with pytest.raises(FileMissing, match="SMILES go into a list"):
-        read_graphs("C" * 5000)
+@pytest.mark.parametrize("read", [read_graphs, as_graphset])
+def test_a_text_is_a_path_then_a_data_set_then_a_smiles(read, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read("CCO").n_nodes == 3
+    assert read("F/C=C/F").n_nodes == 4  # a slash does not make it a path
+    assert read("C" * 5000).n_nodes == 5000  # too long for a path
+    write(tmp_path / "CCO", "never read: no ending")
+    with pytest.raises(InvalidFile, match="files of the kind 'without extension' are not read"):
+        read("CCO")
+    with pytest.raises(
+        UnknownDataset, match=r"'CCX' is no file or folder, no SMILES either.*, and no data set"
+    ):
+        read("CCX")
+    with pytest.raises(UnknownDataset, match=r"'MUTGA' is no file.*Did you mean MUTAG"):
+        read("MUTGA")
+    with pytest.raises(FileMissing, match="F/C=C/X does not exist, and is no SMILES either"):
+        read("F/C=C/X")
+
+
+def test_reading_asks_nobody_for_a_data_set(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("INFOGRAPH_CACHE", str(tmp_path))
+    monkeypatch.delenv("INFOGRAPH_DATA", raising=False)
+    with pytest.raises(FileMissing, match=r"IMDB-BINARY is not on this machine.*download=True"):
+        read_graphs("IMDB-BINARY")
 
 
 def test_categories_are_no_weights(tmp_path: Path) -> None:

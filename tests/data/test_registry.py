@@ -160,7 +160,10 @@ def test_search_order(tmp_path: Path, own_cache: Path, monkeypatch: pytest.Monke
     assert classes(load_dataset("Mine")) == (4,)
     assert asked == []
     shutil.rmtree(package)
-    assert classes(load_dataset("Mine")) == (5,)
+    with pytest.raises(UnknownDataset, match=r"no data set 'Mine'.*download=True"):
+        load_dataset("Mine")  # no name of the catalogue: nobody is asked
+    assert asked == []
+    assert classes(load_dataset("Mine", download=True)) == (5,)
     assert classes(load_dataset("Mine", download=False)) == (5,)  # the download was kept
     assert asked == ["https://www.chrsmrrs.com/graphkerneldatasets/Mine.zip"]
 
@@ -246,7 +249,7 @@ def test_unwritable_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )  # below a file: nothing can be made
     assert load_dataset("Mine", root=tmp_path).graph["y"].tolist() == [1, 0]
     serve(monkeypatch, zip_bytes(made))
-    assert load_dataset("Mine").graph["y"].tolist() == [1, 0]
+    assert load_dataset("Mine", download=True).graph["y"].tolist() == [1, 0]
     assert len(describe_datasets()) == len(CATALOGUE)
 
 
@@ -320,16 +323,21 @@ def test_incomplete_download_leaves_nothing(
     assert list((own_cache / "downloads").iterdir()) == []
 
 
-def test_download_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_is_announced_and_reports_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     content = zip_bytes(write_set(tmp_path, "Mine"))
     serve(monkeypatch, content)
     seen: list[tuple[int, int]] = []
-    load_dataset("Mine", progress=lambda done, total: seen.append((done, total)))
+    with caplog.at_level("WARNING", "infograph"):
+        load_dataset("Mine", download=True, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(content), len(content))
+    (line,) = caplog.messages
+    assert line.startswith("Downloading Mine from https://")
 
 
 def test_download_off() -> None:
-    with pytest.raises(FileMissing, match=r"IMDB-MULTI is not on this machine.*downloads are off"):
+    with pytest.raises(FileMissing, match=r"IMDB-MULTI is not on this machine.*download=True"):
         load_dataset("IMDB-MULTI", download=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ def load_dataset(
     name: str,
     *,
     root: str | Path | None = None,
-    download: bool = True,
+    download: bool | None = None,
     node: Sequence[str] | None = None,
     edge: Sequence[str] | None = None,
     units: str | None = None,
@@ -41,7 +42,8 @@ def load_dataset(
         name: the set's name; case does not matter.
         root: a folder with `NAME.zip` or `NAME/`, searched first; PyG's layout is understood. For QM9 a
             folder with the CSV files of qm9pack.
-        download: whether the network may be used.
+        download: whether the network may be used: None for the names of the catalogue, True for any name of
+            the TU collection, False for none. The logger "infograph" has a line for each download.
         node, edge: names of the columns that encoders see; by default all node columns and no edge column.
         units: the unit of QM9's energies: "hartree" (as stored), "eV", "kcal/mol" or "kJ/mol".
         atomisation: whether U0, U, H and G of QM9 are relative to the free atoms.
@@ -59,8 +61,10 @@ def load_dataset(
     entry = entry_for(name)
     _check_energies(entry, units, atomisation)
     graphs = _find_and_open(entry, root, progress)
-    if graphs is None and not (download and entry.url):
-        raise _not_found(entry, root, "downloads are off" if entry.url else "it cannot be downloaded")
+    if graphs is None and not entry.url:
+        raise _not_found(entry, root, "it cannot be downloaded")
+    if graphs is None and not (is_known(entry) if download is None else download):
+        raise _not_found(entry, root, f"load_dataset({entry.name!r}, download=True) would look for it there")
     if graphs is None:
         try:
             graphs = _download_and_open(entry, progress)
@@ -105,6 +109,7 @@ def _read(entry: Entry, path: Path, progress: Progress | None = None) -> GraphSe
 
 
 def _download_and_open(entry: Entry, progress: Progress | None) -> GraphSet:
+    logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
     if writable(downloads_folder()):
         return _open(entry, fetch_zip(entry.url, downloads_folder() / f"{entry.name}.zip", progress))
     with tempfile.TemporaryDirectory() as work:  # the cache is read-only
