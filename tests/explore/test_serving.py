@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from infograph.errors import InvalidParameter, MissingExtra
 from infograph.explore import make_atlas, serve
 from infograph.explore.serving import is_loopback, open_socket, page_address
 from infograph.index import GraphIndex
+from tests.workers.processes import PATIENCE, interrupted, started
 
 httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
 pytest.importorskip("uvicorn", reason="the server needs it")
@@ -34,17 +34,11 @@ def run():
 def test_the_verb_serves_until_it_is_stopped(folder):
     command = [sys.executable, "-c", VERB, str(folder), "--port", "0", "--no-browser", "--method", "pca"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as run:
-        try:
-            address = re.match(r"(http://127\.0\.0\.1:\d+/) ", run.stdout.readline())[1]
-            assert httpx.get(f"{address}api/atlas", timeout=30).json()["title"] == "molecules"
-            run.send_signal(signal.SIGINT)
-            assert run.wait(20) == 0
-            assert "Traceback" not in run.stderr.read()
-        finally:
-            run.kill()
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as run:
+        address = re.match(r"(http://127\.0\.0\.1:\d+/) ", run.stdout.readline())[1]
+        assert httpx.get(f"{address}api/atlas", timeout=PATIENCE).json()["title"] == "molecules"
+        assert "Traceback" not in interrupted(run)
+    assert run.returncode == 0
 
 
 def test_a_port_in_use_is_one_sentence(run, folder):
