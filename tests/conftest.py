@@ -9,13 +9,20 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from infograph.data.assemble import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
 
-settings.register_profile("steady", deadline=None, derandomize=True, database=None)
+# No clock of Hypothesis decides: neither how long an example takes, nor how long it takes to make some.
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("steady")
 
 

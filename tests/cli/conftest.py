@@ -13,6 +13,7 @@ import networkx as nx
 import pytest
 
 from infograph.cli import main
+from tests.workers.processes import PATIENCE
 
 SMALL = ("--epochs", "2", "--dim", "8", "--layers", "2")
 MOLECULES = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
@@ -55,7 +56,9 @@ def run_alone() -> Run:
 
     def call(*arguments: str | Path, **more: str) -> Result:
         command = [sys.executable, "-m", "infograph", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(**more), timeout=300)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment(**more), timeout=PATIENCE
+        )
         return Result(done.returncode, done.stdout, done.stderr)
 
     return call

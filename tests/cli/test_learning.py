@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +20,10 @@ from infograph.data.sets.catalogue import entry_for
 from infograph.data.sets.places import wheel_folder
 from infograph.data.storage import save_graphs
 from infograph.learn.parts import make_parts
+from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import MOLECULES, Run, environment
 from tests.cli.test_mistakes import check
+from tests.workers.processes import interrupted, started, wait_for
 
 QUICK = ("--epochs", "2", "--dim", "16")
 
@@ -279,18 +279,10 @@ def test_interrupted_learning_can_be_resumed(table: Path, tmp_path: Path, run_al
     state, model = tmp_path / "state", tmp_path / "model"
     words = ["train", str(table), "--target", "logS", "--out", str(model), "--dim", "8"]
     words += ["--checkpoint", str(state), "--n-models", "2", "--early-stopping", "100000"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "infograph", *words, "--epochs", "100000"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    deadline = time.monotonic() + 120
-    while not (state / "model-1" / "checkpoint.safetensors").is_file() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    command = [sys.executable, "-m", "infograph", *words, "--epochs", "100000"]
+    with started(command, stderr=subprocess.PIPE, env=environment()) as process:
+        wait_for(lambda: (kept_epochs(state) or 0) >= 2 or process.poll() is not None)
+        err = interrupted(process)
     last = err.strip().splitlines()[-1]
     assert process.returncode == 130 and "Traceback" not in err
     assert last.startswith("Interrupted after epoch ") and last.endswith("--epochs 100000 --resume")

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import SMALL, Run, environment
+from tests.workers.processes import interrupted, started, wait_for
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -72,16 +72,10 @@ def test_interrupted_training_can_be_resumed(tmp_path: Path, run_alone: Run) -> 
         str(state),
     ]
     command = [sys.executable, "-m", "infograph", *words]
-    process = subprocess.Popen(
-        [*command, "--epochs", "100000"], stderr=subprocess.PIPE, text=True, env=environment()
-    )
-    deadline = time.monotonic() + 120
-    while not (state / "checkpoint.safetensors").is_file() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    with started([*command, "--epochs", "100000"], stderr=subprocess.PIPE, env=environment()) as process:
+        wait_for(lambda: (kept_epochs(state) or 0) >= 2 or process.poll() is not None)
+        err = interrupted(process)
+    assert process.returncode == 130, err
     assert "Traceback" not in err
     last = err.strip().splitlines()[-1]
     assert last.startswith("Interrupted after epoch ")
@@ -100,12 +94,11 @@ def test_interrupted_training_can_be_resumed(tmp_path: Path, run_alone: Run) -> 
 
 def test_interrupt_without_a_checkpoint_says_so(tmp_path: Path) -> None:
     words = ["train", "MUTAG", "--out", str(tmp_path / "model"), "--epochs", "100000"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "infograph", *words], stderr=subprocess.PIPE, text=True, env=environment()
-    )
-    assert process.stderr is not None
-    process.stderr.readline()  # the first epoch is done
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    with started(
+        [sys.executable, "-m", "infograph", *words], stderr=subprocess.PIPE, env=environment()
+    ) as process:
+        assert process.stderr is not None
+        assert any("epoch" in line for line in process.stderr)  # the first is done
+        err = interrupted(process)
+    assert process.returncode == 130, err
     assert "no state was kept" in err

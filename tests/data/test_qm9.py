@@ -253,7 +253,11 @@ def test_descriptors_are_an_option() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_any_order_of_the_atoms_gives_the_same_molecule(
     data: st.DataObject, table: list[Row], graphs: GraphSet, write: Callable[[list[Row]], Path]
 ) -> None:

@@ -10,6 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 import zipfile
+from contextlib import ExitStack
 from dataclasses import replace
 from email.message import Message
 from pathlib import Path
@@ -23,6 +24,7 @@ from infograph.data.sets import cache, catalogue, places, registry
 from infograph.data.sets.catalogue import CATALOGUE, Counts, Wheel, entry_for
 from infograph.data.sets.registry import describe_datasets, load_dataset
 from infograph.errors import FileMissing, InvalidFile, SchemaMismatch, UnknownDataset
+from tests.workers.processes import PATIENCE, started
 
 REAL = os.environ.get("INFOGRAPH_DATA", "")
 needs_real = pytest.mark.skipif(not REAL, reason="INFOGRAPH_DATA is not set to a folder with the TU zips")
@@ -260,8 +262,9 @@ def test_many_processes_at_once(tmp_path: Path, own_cache: Path) -> None:
         "print(load_dataset('Mine', root=sys.argv[1]).graph['y'].tolist())"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
-    jobs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [job.communicate()[0] for job in jobs] == ["[1, 0]\n"] * 4
+    with ExitStack() as running:
+        jobs = [running.enter_context(started(command, stdout=subprocess.PIPE)) for _ in range(4)]
+        assert [job.communicate(timeout=PATIENCE)[0] for job in jobs] == ["[1, 0]\n"] * 4
     assert sum(not folder.name.startswith(".") for folder in parsed(own_cache, "Mine")) == 1
 
 

@@ -16,6 +16,7 @@ from infograph.explore import Atlas, Limits, make_atlas
 from infograph.explore.serving import NEEDED, open_socket
 from infograph.index import GraphIndex
 from tests.explore.browser import ARGUMENTS, CHROMIUM
+from tests.workers.processes import PATIENCE
 
 PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
 N = 40
@@ -65,7 +66,7 @@ def atlas(index: GraphIndex) -> Atlas:
 
 @pytest.fixture(scope="session")
 def limits() -> Limits:
-    return Limits(body=200_000, graphs=50, nodes=2_000, edges=4_000, seconds=20)
+    return Limits(body=200_000, graphs=50, nodes=2_000, edges=4_000, seconds=PATIENCE)
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def served(index: GraphIndex, atlas: Atlas, **settings) -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE)
         listening.close()
 
 
@@ -99,7 +100,7 @@ def address(index: GraphIndex, atlas: Atlas, limits: Limits) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def client(address: str) -> Iterator:
     httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
-    with httpx.Client(base_url=address, timeout=30) as made:
+    with httpx.Client(base_url=address, timeout=PATIENCE) as made:
         yield made
 
 
@@ -141,14 +142,14 @@ def view(browser) -> Iterator:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console", lambda said: problems.append(said.text) if "Security Policy" in said.text else None
         )
         page.goto(address)
         page.wait_for_selector("body[data-ready=true]")
-        page.wait_for_timeout(100)
+        page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         return page
 
     yield open_page

@@ -83,14 +83,14 @@ def test_mangled_files(explorers, seed, ending, changes):
     body = bytearray(seed)
     for place, length, junk in changes:
         body[place : place + length] = junk
-    began = time.perf_counter()
+    began = time.process_time()
     for explorer in explorers:
         try:
             told = uploaded(explorer, f"a{ending}", bytes(body))
             assert told["graphs"]
         except Refusal as refusal:
             assert 400 <= refusal.status_code < 500 and "infograph-" not in refusal.detail
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @settings(max_examples=150)

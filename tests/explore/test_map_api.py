@@ -14,6 +14,7 @@ from infograph.explore.page_files import NAMES
 from infograph.index import GraphIndex
 from infograph.understand.draw import draw_graph
 from tests.explore.conftest import EVIL, FORMULA, N, served
+from tests.workers.processes import PATIENCE
 
 
 def floats(answer) -> np.ndarray:
@@ -120,7 +121,7 @@ def test_an_index_of_vectors_is_served_without_what_needs_graphs():
     index = GraphIndex.of(Embeddings(np.arange(30), rng.standard_normal((30, 4)).astype("f4"), columns))
     with (
         served(index, make_atlas(index, method="pca")) as where,
-        httpx.Client(base_url=where, timeout=30) as client,
+        httpx.Client(base_url=where, timeout=PATIENCE) as client,
     ):
         told = client.get("/api/atlas").json()
         assert not told["drawings"] and not told["upload"]

@@ -11,6 +11,7 @@ from infograph import InfoGraph, InfoGraphClassifier
 from infograph.explore import make_atlas
 from infograph.index import GraphIndex
 from tests.explore.conftest import served
+from tests.workers.processes import PATIENCE
 
 
 def search(client, query, **more):
@@ -104,7 +105,7 @@ def test_predictions_for_programs(molecules):
     model = InfoGraphClassifier(dim=8, layers=2, epochs=1).fit(molecules, "active")
     index = GraphIndex.build(model, molecules)
     with served(index, make_atlas(index, method="pca")) as where:
-        told = httpx.post(f"{where}/predict", json={"graphs": ["CCO", "CCN"]}, timeout=30).json()
+        told = httpx.post(f"{where}/predict", json={"graphs": ["CCO", "CCN"]}, timeout=PATIENCE).json()
     assert told["predictions"]["active"] == model.predict(["CCO", "CCN"]).tolist()
     assert all(0 <= p <= 1 for p in told["predictions"]["probability"])
 
@@ -116,7 +117,7 @@ def test_models_of_plain_graphs_take_json_graphs(corner_cases):
     triangle = {"nodes": [{"label": "a"}] * 3, "edges": [[0, 1], [1, 2], [2, 0]]}
     with (
         served(index, make_atlas(index, method="pca")) as where,
-        httpx.Client(base_url=where, timeout=30) as client,
+        httpx.Client(base_url=where, timeout=PATIENCE) as client,
     ):
         assert client.get("/api/atlas").json()["smiles"] is False
         assert len(client.post("/embed", json={"graphs": [triangle]}).json()["vectors"]) == 1

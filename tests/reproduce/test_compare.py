@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,7 @@ from infograph.reproduce.cells import Busy
 from infograph.reproduce.compare import Compared, Protocol, compare, majority_line
 from infograph.reproduce.isolated import Failed, Limits, Stopped, represent_isolated
 from infograph.reproduce.methods import METHODS
-from tests.workers.processes import alive, wait_for
+from tests.workers.processes import alive, started, wait_for
 
 QUICK = Protocol(repeats=1, folds=3, inner_folds=2)
 NOISY = "import sys; sys.stderr.write('warning: nothing\\n' * 20_000)\n"
@@ -96,14 +95,10 @@ def test_an_isolated_process_ends_with_its_parent(graphs, tmp_path):
     save_graphs(graphs, tmp_path / "graphs")
     os.mkfifo(tmp_path / "labels-default-0.npz")
     command = [sys.executable, "-c", PARENT, str(tmp_path / "graphs"), str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    with started(command, stdout=subprocess.PIPE) as parent:
         child = int(parent.stdout.readline())
         parent.kill()
-    try:
         wait_for(lambda: not alive(child))
-    finally:
-        if alive(child):
-            os.kill(child, signal.SIGKILL)
 
 
 def test_failures_of_the_machine_are_shown_and_not_kept(graphs, tmp_path, monkeypatch):

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +35,10 @@ from infograph.reproduce.outlook import Durations, Outlook, in_words, split_cell
 from infograph.reproduce.table1 import collect, compute_table1, group, judged, table1_cell, table1_cells
 
 GRID = """
+import os
+import signal
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from infograph import read_graphs
@@ -45,7 +49,16 @@ table1.load_dataset = lambda name: read_graphs(sys.argv[1])
 table1.METHODS["infograph"] = replace(table1.METHODS["infograph"], epochs=(2, 4, 40))
 cells = table1.table1_cells(["MUTAG"], ["wl", "infograph", "degrees"], range(1))
 chosen = [cell for cell in cells if "layers" not in cell.name or "4 lr=0.01" in cell.name]
-list(run_grid(chosen, Path(sys.argv[2])))
+
+
+def live(now):
+    pass
+
+def die(now):
+    if now.epoch == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+list(run_grid(chosen, Path(sys.argv[2]), watch=lambda cell: nullcontext(globals()[sys.argv[3]])))
 """
 TRAINED = "layers=4 lr=0.001"
 QUICK = replace(METHODS["infograph"], epochs=(2, 4, 12))
@@ -184,9 +197,15 @@ def test_scores_before_a_divergence_stay(tiny_mutag, tmp_path, monkeypatch):
     assert len(done.result["history"]) == 4 and done.result["measured"]["represent_seconds"] > 0
 
 
-def test_a_budget_stops_inside_a_training_and_the_next_run_goes_on(tiny_mutag, tmp_path):
+def test_a_budget_stops_inside_a_training_and_the_next_run_goes_on(tiny_mutag, tmp_path, monkeypatch):
+    """By a clock that every step moves by one second."""
     cell = table1_cell("MUTAG", replace(QUICK, epochs=(40,)), TRAINED, 0)
-    done = list(run_grid([cell, cell], tmp_path / "a", budget=0.2))
+    steps = []
+    with monkeypatch.context() as slowly:
+        slowly.setattr("infograph.reproduce.grid.time", SimpleNamespace(time=lambda: len(steps)))
+        watch = lambda cell: nullcontext(steps.append)  # noqa: E731
+        done = list(run_grid([cell, cell], tmp_path / "a", budget=20, watch=watch))
+    assert len(steps) == 21 and 1 < steps[-1].epoch < 40
     assert [each.outcome for each in done] == ["late"] and cell.read(tmp_path / "a") is None
     assert (tmp_path / "a" / ".work" / "table1" / cell.key / "checkpoint.safetensors").is_file()
     (again,) = run_grid([cell], tmp_path / "a")
@@ -213,13 +232,13 @@ def test_killed_in_the_middle_it_ends_as_if_nothing_had_happened(tiny_mutag, tmp
     command = [sys.executable, "-c", GRID, str(tiny_mutag)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     killed, straight = tmp_path / "killed", tmp_path / "straight"
-    with subprocess.Popen([*command, str(killed)], env=environment, stderr=subprocess.DEVNULL) as child:
-        _wait_for(lambda: list(killed.glob(".work/table1/*/4.json")))
-        os.kill(child.pid, signal.SIGKILL)
+    done = subprocess.run([*command, str(killed), "die"], env=environment, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert list(killed.glob(".work/table1/*/4.json"))
     done_before = {path.name: path.stat().st_mtime_ns for path in killed.glob("table1/*.json")}
     assert list(killed.glob(".work/table1/*/checkpoint.safetensors"))
     for folder in (killed, straight):
-        subprocess.run([*command, str(folder)], env=environment, check=True, capture_output=True)
+        subprocess.run([*command, str(folder), "live"], env=environment, check=True, capture_output=True)
     names = sorted(path.name for path in straight.glob("table1/*.json"))
     assert names == sorted(path.name for path in killed.glob("table1/*.json")) and len(names) >= 4
     for name in names:
@@ -255,13 +274,6 @@ def raising(error: Exception):
 
 def _without_measured(path: Path) -> dict:
     return {key: value for key, value in json.loads(path.read_text()).items() if key != "measured"}
-
-
-def _wait_for(happened, seconds: float = 120.0) -> None:
-    until = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.01)
 
 
 def test_large_sets_have_a_reduced_grid_of_infograph():

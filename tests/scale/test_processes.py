@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from infograph.errors import InvalidGraph, JobStopped
 from infograph.scale import Progress, embed_shards
 from infograph.scale.processes import ProcessPool
 from tests.scale.conftest import Write, everything, molecules
+from tests.workers.processes import alive, started, wait_for
 
 PARENT = """
 import sys
@@ -53,13 +53,6 @@ def one_thread() -> object:
     torch.set_num_threads(before)
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_killed_worker_costs_nothing(
@@ -90,13 +83,10 @@ def test_workers_end_with_the_process_that_started_them(model: Path, write: Writ
     for n in range(4):
         write(f"p{n}.parquet", molecules(3000, seed=n))
     command = [sys.executable, "-c", PARENT, str(model), str(tmp_path / "in"), str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    with started(command, stdout=subprocess.PIPE) as parent:
         pids = [int(parent.stdout.readline()) for _ in range(2)]  # type: ignore[union-attr]
         parent.kill()
-    end = time.monotonic() + 60
-    while any(map(alive, pids)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(alive, pids))
+        wait_for(lambda: not any(map(alive, pids)))
     assert embed_shards(model, tmp_path / "in", tmp_path / "out", block=5000).rows == 12_000
 
 

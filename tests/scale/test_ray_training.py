@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,8 @@ from infograph.reproduce.cells import as_text
 from infograph.reproduce.compare import Protocol, compare
 from infograph.reproduce.grid import run_grid
 from infograph.reproduce.table1 import table1_cells
-from infograph.train.loop import Progress
 from infograph.tune import tune
+from tests.scale import dying
 from tests.scale.conftest import molecules
 
 pytestmark = [
@@ -31,32 +29,16 @@ pytestmark = [
 ]
 
 
-def train_workers() -> list[int]:
-    """The processes of Ray Train's workers."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            title = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"RayTrainWorker" in title:
-            found.append(int(folder.name))
-    return found
-
-
-def test_a_killed_worker_costs_nothing() -> None:
+def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs = as_graphset(molecules(400))
     settings: dict[str, Any] = {"dim": 32, "layers": 2, "epochs": 6, "batch_size": 8}
     alone = InfoGraph(**settings).fit(graphs, workers=2)
-    killed: list[int] = []
-
-    def kill(now: Progress) -> None:
-        if now.epoch >= 2 and not killed:
-            killed.append(train_workers()[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    model = InfoGraph(**settings).fit(graphs, workers=2, on="ray", watchers=[kill])
-    assert killed
+    dying.let_die(monkeypatch, tmp_path)
+    monkeypatch.setattr("infograph.estimators.shared.on_ray._run", dying.run_on_ray)
+    told: list[tuple[int, int]] = []
+    watch = lambda now: told.append((now.epoch, now.epochs))  # noqa: E731
+    model = InfoGraph(**settings).fit(graphs, workers=2, on="ray", watchers=[watch])
+    assert (tmp_path / dying.DIED).is_file() and told[-1] == (6, 6)
     expected = alone.network_.state_dict()
     for name, values in model.network_.state_dict().items():
         np.testing.assert_array_equal(values.numpy(), expected[name].numpy(), err_msg=name)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,12 @@ import torch
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
 from infograph.errors import InvalidParameter, JobStopped, TrainingDiverged
-from infograph.train.loop import Progress
 from infograph.train.shares import deal
 from infograph.workers.children import Children
+from tests.scale import dying
 from tests.scale.conftest import molecules
 from tests.scale.share_gradients import build, outcome
+from tests.workers.processes import PATIENCE, started
 
 CASES: list[dict[str, Any]] = [
     {"bound": bound, "weighting": weighting}
@@ -46,11 +45,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], li
     for workers in (2, 3):
         folder = tmp_path_factory.mktemp("shares")
         command = [sys.executable, "-m", "tests.scale.share_gradients", str(folder / "store")]
-        running = [
-            subprocess.Popen([*command, str(rank), str(workers), json.dumps(CASES)], cwd=ROOT)
-            for rank in range(workers)
-        ]
-        assert [process.wait(timeout=120) for process in running] == [0] * workers
+        with ExitStack() as stack:
+            running = [
+                stack.enter_context(started([*command, str(rank), str(workers), json.dumps(CASES)], cwd=ROOT))
+                for rank in range(workers)
+            ]
+            assert [process.wait(PATIENCE) for process in running] == [0] * workers
         for case in range(len(CASES)):
             names = [folder / f"case{case}-rank{rank}.npz" for rank in range(workers)]
             found[workers, case] = [dict(np.load(name)) for name in names]
@@ -142,16 +142,13 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     make = Children.__init__
 
     def remember(self: Children, *given: Any) -> None:
-        make(self, *given)
+        make(self, "tests.scale.dying", *given[1:])
         family.append(self)
 
-    def kill(now: Progress) -> None:
-        if now.epoch == 3 and now.step == 2 and len(family) == 1:
-            os.kill(family[0].pids[1], signal.SIGKILL)
-
+    dying.let_die(monkeypatch, tmp_path)
     monkeypatch.setattr(Children, "__init__", remember)
     with pytest.warns(RuntimeWarning, match=r"lost \(killed by signal 9\): all go on after epoch 2"):
-        model = InfoGraph(**settings).fit(graphs, workers=2, checkpoint=tmp_path, watchers=[kill])
+        model = InfoGraph(**settings).fit(graphs, workers=2, checkpoint=tmp_path)
     assert len(family) == 2
     for name, values in weights(undisturbed).items():
         np.testing.assert_array_equal(weights(model)[name], values, err_msg=name)

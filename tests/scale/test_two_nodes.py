@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,32 @@ import pytest
 
 from infograph.scale import embed_shards
 from tests.scale.conftest import Write, everything, molecules
+from tests.workers.processes import PATIENCE, started
 
 pytestmark = pytest.mark.slow
+# The command line, with both actors at work from the beginning; half-way through it stops and asks.
+JOB = """
+import sys
+from infograph.cli import main
+from infograph.scale.on_ray import RayPool
+events, give, given = RayPool.events, RayPool.give, []
+
+def events_of_both(self, seconds):
+    found = events(self, seconds)
+    while len(self.pids) < 2 and not any(event.kind == "lost" for event in found):
+        found += events(self, seconds)
+    return found
+
+def give_half(self, worker, shard):
+    given.append(shard)
+    if len(given) == 5:
+        print("half", file=sys.__stdout__, flush=True)
+        sys.stdin.readline()
+    give(self, worker, shard)
+
+RayPool.events, RayPool.give = events_of_both, give_half
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @dataclass
@@ -27,8 +52,8 @@ class Cluster:
     """Where it answers, and its two nodes."""
 
     address: str
-    head: subprocess.Popen[bytes]
-    other: subprocess.Popen[bytes]
+    head: subprocess.Popen[str]
+    other: subprocess.Popen[str]
 
 
 def free_port() -> int:
@@ -37,26 +62,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start(*options: str) -> subprocess.Popen[bytes]:
-    """A node in a process group of its own."""
+def node(*options: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A node with all its processes."""
     ray = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus=1"]
     ports = ["--min-worker-port=0", "--max-worker-port=0"]  # any: the usual range may hold the others
-    return subprocess.Popen(
+    return started(
         [*ray, "--object-store-memory=80000000", "--disable-usage-stats", *ports, *options],
-        start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def stop(node: subprocess.Popen[bytes]) -> None:
-    if node.poll() is None:
-        os.killpg(node.pid, signal.SIGTERM)
-        try:
-            node.wait(5)
-        except subprocess.TimeoutExpired:
-            os.killpg(node.pid, signal.SIGKILL)
-            node.wait()
 
 
 def wait_for_nodes(address: str, count: int) -> None:
@@ -65,7 +79,7 @@ def wait_for_nodes(address: str, count: int) -> None:
         "import sys, ray; ray.init(sys.argv[1], logging_level='ERROR', log_to_driver=False); "
         "sys.exit(sum(node['Alive'] for node in ray.nodes()) != int(sys.argv[2]))"
     )
-    until = time.monotonic() + 90
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         asked = subprocess.run([sys.executable, "-c", code, address, str(count)], capture_output=True)
         if asked.returncode == 0:
@@ -81,36 +95,29 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     port, client = free_port(), free_port()
-    head = start(
-        "--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"
-    )
-    nodes = [head]
-    try:
+    first = ["--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
+    with ExitStack() as nodes:
+        head = nodes.enter_context(node(*first))
         wait_for_nodes(f"ray://127.0.0.1:{client}", 1)
-        nodes.append(start(f"--address=127.0.0.1:{port}"))
+        other = nodes.enter_context(node(f"--address=127.0.0.1:{port}"))
         wait_for_nodes(f"ray://127.0.0.1:{client}", 2)
-        yield Cluster(f"ray://127.0.0.1:{client}", *nodes)
-    finally:
-        for node in reversed(nodes):
-            stop(node)
+        yield Cluster(f"ray://127.0.0.1:{client}", head, other)
 
 
 def test_a_node_that_goes_takes_no_rows_with_it(
     cluster: Cluster, model: Path, write: Write, tmp_path: Path
 ) -> None:
     for n in range(8):
-        write(f"p{n}.parquet", [*molecules(1500, seed=n), "(("])
+        write(f"p{n}.parquet", [*molecules(400, seed=n), "(("])
     options = ["--block", "50", "--json"]
-    command = [sys.executable, "-m", "infograph", "embed", str(model), str(tmp_path / "in")]
+    command = [sys.executable, "-c", JOB, "embed", str(model), str(tmp_path / "in")]
     command += ["--out", f"{tmp_path / 'two'}/", "--workers", "2", "--on", cluster.address, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as job:
-        records = tmp_path / "two" / "_shards"
-        while job.poll() is None and len(list(records.glob("*.json"))) < 2:
-            time.sleep(0.05)
-        assert job.poll() is None
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+        assert job.stdout is not None and job.stdout.readline() == "half\n"
+        assert len(list((tmp_path / "two" / "_shards").glob("*.json"))) >= 3
         os.killpg(cluster.other.pid, signal.SIGKILL)
         cluster.other.wait()
-        said = json.loads(job.communicate(timeout=200)[0])
-    assert (said["rows"], said["embedded"], said["rejected"], said["failed"]) == (12_008, 12_000, 8, [])
+        said = json.loads(job.communicate("go on\n", timeout=PATIENCE)[0])
+    assert (said["rows"], said["embedded"], said["rejected"], said["failed"]) == (3208, 3200, 8, [])
     embed_shards(model, tmp_path / "in", tmp_path / "one", workers=2, block=50)
     assert everything(tmp_path / "two") == everything(tmp_path / "one")

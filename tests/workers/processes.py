@@ -1,10 +1,53 @@
-"""Looks at processes of this machine, and the patience to see something happen to them."""
+"""Processes that tests start and look at, and the patience to see something happen to them."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+PATIENCE = 600.0  # seconds; only what hangs takes so long, however busy the machine is
+
+
+@contextmanager
+def started(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process that minds SIGINT; whatever happens, it and all that it started are gone at the end."""
+    with _minding_interrupts():
+        process = subprocess.Popen(command, text=True, start_new_session=True, **options)
+    with process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError, PermissionError):  # nothing is left of it
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _minding_interrupts() -> Iterator[None]:
+    """Let processes that start now mind SIGINT, even where this one ignores it.
+
+    It does where it was started by nohup or in the background of a script. Processes inherit that a signal is
+    ignored, but no handler.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C, as it were, and give what a process then says on standard error until it ends."""
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=PATIENCE)[1]
 
 
 def alive(pid: int) -> bool:
@@ -18,8 +61,8 @@ def children_of(pid: int) -> list[int]:
     return [each for each in everyone if _state(each)[1] == pid and alive(each)]
 
 
-def wait_for(happened: Callable[[], object], seconds: float = 120.0) -> None:
-    until = time.monotonic() + seconds
+def wait_for(happened: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < until, "nothing happened"
         time.sleep(0.05)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from infograph.workers.children import Children, Said
+from tests.workers.processes import PATIENCE
 
 GOOD = "print('{\"good\": 1}', flush=True)\n"
 
@@ -19,10 +19,10 @@ def hear(folder: Path, program: str) -> list[Said]:
     heard: list[Said] = []
     try:
         children.start("go")
-        until = time.monotonic() + 60
         while not any(said.content is None for said in heard):
-            assert time.monotonic() < until, "its loss was never told"
-            heard += children.listen(0.2)
+            said = children.listen(PATIENCE)
+            assert said, "its loss was never told"
+            heard += said
     finally:
         children.close()
     return heard

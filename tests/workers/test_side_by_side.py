@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,14 +11,21 @@ from pathlib import Path
 import pytest
 
 from infograph.workers.side_by_side import side_by_side
-from tests.workers.processes import alive, children_of, wait_for
+from tests.workers.processes import alive, children_of, started, wait_for
 
 LONG = 300.0  # seconds
 PARENT = """
+import sys
 import time
+from pathlib import Path
 from infograph.workers.side_by_side import side_by_side
+
+def work(name):
+    Path(name).touch()
+    time.sleep(300)
+
 if __name__ == "__main__":
-    list(side_by_side(time.sleep, [300, 300], workers=2))
+    list(side_by_side(work, sys.argv[1:], workers=2))
 """
 in_proc = pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="processes are found in /proc")
 
@@ -74,14 +80,10 @@ def test_all_outcomes_come_and_no_process_stays() -> None:
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
-    with subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": "."}) as parent:
-        wait_for(lambda: len(children_of(parent.pid)) >= 3)  # two workers, and the tracker of resources
-        time.sleep(2)  # they are at work
+    marks = [tmp_path / "first", tmp_path / "second"]
+    with started([sys.executable, script, *marks], env={**os.environ, "PYTHONPATH": "."}) as parent:
+        wait_for(lambda: all(mark.is_file() for mark in marks) or parent.poll() is not None)
         family = children_of(parent.pid)
+        assert len(family) >= 2  # workers, and the tracker of resources
         parent.kill()
-    try:
         wait_for(lambda: not any(alive(pid) for pid in family))
-    finally:
-        for pid in family:
-            if alive(pid):
-                os.kill(pid, 9)
