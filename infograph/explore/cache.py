@@ -20,7 +20,7 @@ from infograph.data.storage import clear_cache, json_ready, read_json, replaced_
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.explore.columns import MapColumn
 from infograph.index import GraphIndex
-from infograph.index.folder import ATLAS, ATLAS_ARRAYS
+from infograph.index.folder import ATLAS_FOLDER, ATLAS_ARRAYS
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Findings:
 def fingerprint(index: GraphIndex, folder: Path | None, settings: dict[str, Any]) -> str:
     """A text that changes with the vectors, ids and columns, the files of a saved index, and the settings."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([ATLAS.form, settings, index.metric], sort_keys=True).encode())
+    digest.update(json.dumps([ATLAS_FOLDER.form, settings, index.metric], sort_keys=True).encode())
     digest.update(np.ascontiguousarray(index.vectors).data)
     for name, values in {"id": index.ids, **index.columns}.items():
         digest.update(f"{name} {values.dtype} {values.shape}".encode(errors="surrogatepass"))
@@ -55,8 +55,8 @@ def fingerprint(index: GraphIndex, folder: Path | None, settings: dict[str, Any]
 def read_findings(folder: Path, key: str) -> Findings | None:
     """What was found before; None where there is nothing, or it is of another index, or damaged."""
     try:
-        content = read_json(folder / ATLAS.marker)
-        if content.get("format") != ATLAS.form or content.get("fingerprint") != key:
+        content = read_json(folder / ATLAS_FOLDER.marker)
+        if content.get("format") != ATLAS_FOLDER.form or content.get("fingerprint") != key:
             return None
         points, clusters, outliers = (_load(folder / f"{name}.npy") for name in ATLAS_ARRAYS)
         predicted = tuple(
@@ -80,7 +80,7 @@ def read_findings(folder: Path, key: str) -> Findings | None:
 def write_findings(folder: Path, key: str, found: Findings) -> None:
     """Keep what was found, whole or not at all; a warning where the folder cannot be written to."""
     content = {
-        "format": ATLAS.form,
+        "format": ATLAS_FOLDER.form,
         "fingerprint": key,
         "descriptions": list(found.descriptions),
         "predicted": [
@@ -89,13 +89,13 @@ def write_findings(folder: Path, key: str, found: Findings) -> None:
         ],
     }
     try:
-        clear_cache(folder, rf"{ATLAS.marker}|({'|'.join(ATLAS_ARRAYS)}|predicted_\d+)\.npy")
-        with replaced_folder(folder, ATLAS) as work:
+        clear_cache(folder, rf"{ATLAS_FOLDER.marker}|({'|'.join(ATLAS_ARRAYS)}|predicted_\d+)\.npy")
+        with replaced_folder(folder, ATLAS_FOLDER) as work:
             for name in ATLAS_ARRAYS:
                 np.save(work / f"{name}.npy", getattr(found, name), allow_pickle=False)
             for place, column in enumerate(found.predicted):
                 np.save(work / f"predicted_{place}.npy", column.values, allow_pickle=False)
-            (work / ATLAS.marker).write_text(json.dumps(content, indent=1) + "\n")
+            (work / ATLAS_FOLDER.marker).write_text(json.dumps(content, indent=1) + "\n")
     except (OSError, InvalidParameter) as error:
         reason = getattr(error, "strerror", None) or error
         warnings.warn(

@@ -44,8 +44,8 @@ def _files_of_atlas(content: Mapping[str, Any]) -> list[str]:
 
 
 # What `infograph.explore` keeps in the folder of an index, one per method and seed.
-ATLAS = FolderKind("a map", "atlas.json", "infograph-atlas-1", _files_of_atlas)
-INDEX = FolderKind("an index", MARKER, FORMAT, lambda content: content["files"], (("atlas/*", ATLAS),))
+ATLAS_FOLDER = FolderKind("a map", "atlas.json", "infograph-atlas-1", _files_of_atlas)
+INDEX = FolderKind("an index", MARKER, FORMAT, lambda content: content["files"], (("atlas/*", ATLAS_FOLDER),))
 
 
 def check_index_folder(folder: str | Path) -> None:
