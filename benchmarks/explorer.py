@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from infograph import InfoGraph, load_dataset
+from infograph.cells import peak_mb
 from infograph.explore import make_atlas
 from infograph.index import GraphIndex
-from infograph.reproduce.measured import peak_mb
 
 COLUMNS = ("smiles", "mu", "alpha", "gap", "U0")
 TRAINED, TRIES = 10_000, 60

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from infograph import Graphlets, GraphSet, ShortestPath, WeisfeilerLehman, load_dataset
-from infograph.reproduce.measured import peak_mb
+from infograph.cells import peak_mb
 
 SETS = ("IMDB-BINARY", "REDDIT-BINARY")
 OURS: dict[str, Callable[[], Any]] = {

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
-from infograph.reproduce.measured import peak_mb
+from infograph.cells import peak_mb
 
 
 def reddit() -> None:

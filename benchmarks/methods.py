@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from infograph import load_dataset
-from infograph.data.storage import save_graphs
-from infograph.reproduce.isolated import Limits, Stopped, represent_isolated
-from infograph.reproduce.methods import METHODS
+from infograph.data.graphset import save_graphs
+from infograph.evaluate.compare import METHODS, Limits, Stopped, represent_isolated
 
 SETS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
 LIMITS = Limits(30 * 60, 8192)

@@ -31,18 +31,16 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.enn_reference import EnnReference, inputs
 from benchmarks.peak import matrix_product_peak
 from infograph import GraphSet, load_dataset
-from infograph.data.align import align
-from infograph.data.graphset import IntArray
+from infograph.cells import peak_mb
+from infograph.data.graphset import IntArray, align
 from infograph.data.splits import semi_supervised_split
-from infograph.estimators.fitting import Encoders
-from infograph.estimators.networks import Architecture, make_source
-from infograph.estimators.vectors import compute
-from infograph.methods.infograph_star import InfoGraphStar, transfer_loss
-from infograph.methods.objective import Step
-from infograph.methods.objectives import ObjectiveSettings, make_objective
-from infograph.methods.tasks import Regression
-from infograph.nn.link_batch import LinkBatcher
-from infograph.reproduce.measured import peak_mb
+from infograph.estimators.architecture import Architecture, make_source
+from infograph.estimators.labelled import Encoders
+from infograph.nn.pairs import LinkBatcher
+from infograph.objectives import ObjectiveSettings, make_objective
+from infograph.objectives.infograph_star import InfoGraphStar, transfer_loss
+from infograph.objectives.objective import Regression, Step
+from infograph.train.loop import compute
 
 BATCH, DIM = 20, 128
 

@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks.methods import SETS
 from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
-from infograph.report.reproduction import readme_blocks
-from infograph.reproduce.methods import METHODS
+from infograph.evaluate.compare import METHODS
+from infograph.paper.report import readme_blocks
 
 ROOT = Path(__file__).parent.parent
 STUDY = ROOT / "results" / "study-MUTAG.json"

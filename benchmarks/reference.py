@@ -19,8 +19,8 @@ from torch_geometric.nn import (
     global_mean_pool,
 )
 
-from infograph.mi.discriminator import Discriminator, FeedForward
 from infograph.nn.gin import GIN
+from infograph.objectives.discriminator import Discriminator, FeedForward
 
 POOL = {"sum": global_add_pool, "mean": global_mean_pool, "max": global_max_pool}
 

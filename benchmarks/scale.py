@@ -29,7 +29,7 @@ import torch
 
 from benchmarks.scale_tables import workers_named
 from infograph import InfoGraph, load_dataset
-from infograph.data.chem.molecules import from_molecules
+from infograph.data.molecules import from_molecules
 
 ROUNDS, CHUNK, SAMPLE = 7, 500, 10_000
 LOOK = 3.0  # seconds between two looks at the memory of all processes, which take a core some 0.1 s
@@ -202,7 +202,7 @@ def training(data: str, workers: int, epochs: int) -> dict[str, Any]:
 
 def stored(folder: Path, shards: Path, layers: int = 4) -> dict[str, Any]:
     """Bytes on disk per molecule of a stored set and of its colours, and how fast both are made."""
-    from infograph.data.colour_blocks import refine_on_disk
+    from infograph.data.colours import refine_on_disk
     from infograph.scale import store_graphs
 
     torch.set_num_threads(1)

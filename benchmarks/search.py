@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
-from infograph.data.embeddings import Embeddings
+from infograph.cells import peak_mb
+from infograph.data.vectors import Embeddings
 from infograph.index import GraphIndex
-from infograph.reproduce.measured import peak_mb
 
 DIM, INNER, CLUSTERS, QUERIES = 512, 32, 1_000, 100
 

@@ -31,10 +31,10 @@ from benchmarks.reference import PerNode
 from infograph import InfoGraph, load_dataset
 from infograph.data.colours import Colouring, refine
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.methods.infograph import InfoGraphObjective
 from infograph.nn.batch import Batcher
 from infograph.nn.gin import GIN, split_width
-from infograph.train.batches import cut, shuffled
+from infograph.objectives.infograph import InfoGraphObjective
+from infograph.train.loop import cut, shuffled
 
 SETS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
 DIM, LAYERS, BATCH = 512, 4, 128

@@ -17,7 +17,7 @@ from rdkit.Chem import Crippen, MolFromSmiles
 
 import infograph
 from infograph import AtomCounts, FingerprintForest, InfoGraphRegressor, MeanPredictor, read_graphs
-from infograph.data.rejected import place_of
+from infograph.data.read import place_of
 
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1", "C1CCOC1", "c1ccoc1"]
 RINGS += ["C1CCC1", "C1CCCC1", "c1cnccn1", "c1ccc2occc2c1", "C1COCCN1", "c1cscn1", "C1CC1", "C1CCOCC1"]

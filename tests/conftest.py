@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from infograph.data.assemble import Record, assemble
+from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
 

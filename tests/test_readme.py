@@ -12,7 +12,7 @@ import infograph
 from benchmarks.public_names import GROUPS
 from benchmarks.readme import PAGES, ROOT
 from infograph.cli.app import app
-from infograph.report.reproduction import Tables, as_tables
+from infograph.paper.report import Tables, as_tables
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

@@ -1,1 +1,1 @@
-"""One file per method that InfoGraph is compared with."""
+"""The methods that InfoGraph is compared with, and what any method has to beat."""

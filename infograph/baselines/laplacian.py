@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, identity
+from scipy.sparse import csc_matrix, csr_matrix, identity
 from scipy.sparse.linalg import splu
 
-from infograph.baselines.bounded import Estimate, check_positive, check_whole
-from infograph.baselines.kernel import Floats, GraphKernel
-from infograph.baselines.neighbourhoods import Neighbourhoods, neighbourhoods
-from infograph.baselines.reading import label_schema
-from infograph.baselines.vocabulary import Vocabulary
-from infograph.contract import State
+from infograph.baselines.base import Estimate, GraphKernel, check_positive, check_whole, label_schema
+from infograph.baselines.walks import compiled
+from infograph.baselines.words import Floats, Tokens, Vocabulary, named_colours, or_degree
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
+from infograph.estimators.folder import State
 
 CHUNK = 16_384  # neighbourhoods whose matrices are in memory at a time
+Ints = NDArray[np.int64]
 
 
 class Level(NamedTuple):
@@ -137,8 +137,6 @@ class MultiscaleLaplacian(GraphKernel):
         self.inverses_, self.logs_ = self._graph_matrices(around, features)
 
     def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
-        from infograph.baselines.ego_nets import similarities
-
         inverses, logs = (self.inverses_, self.logs_) if graphs is None else self._represent(graphs)
         return similarities(inverses, logs, self.inverses_, self.logs_), np.ones(len(logs))
 
@@ -171,8 +169,6 @@ class MultiscaleLaplacian(GraphKernel):
     def _egos(
         self, around: Neighbourhoods, centres: NDArray[np.int64], features: Floats, radius: int
     ) -> tuple[Floats, Floats]:
-        from infograph.baselines.ego_nets import ego_matrices
-
         made = self._made_with
         regular = float(made["eta"]), float(made["gamma"])
         return ego_matrices(
@@ -182,8 +178,6 @@ class MultiscaleLaplacian(GraphKernel):
     def _landmark_level(
         self, around: Neighbourhoods, landmarks: NDArray[np.int64], features: Floats, radius: int
     ) -> Level:
-        from infograph.baselines.ego_nets import similarities
-
         inverses, logs = self._egos(around, landmarks, features, radius)
         values, vectors = np.linalg.eigh(similarities(inverses, logs, inverses, logs))
         kept = np.flatnonzero(values > 1e-9 * values[-1])[-self.rank :]
@@ -192,8 +186,6 @@ class MultiscaleLaplacian(GraphKernel):
 
     def _next_features(self, around: Neighbourhoods, features: Floats, radius: int) -> Floats:
         """The features of all nodes one level up, group by group. (N, P) -> (N, rank)."""
-        from infograph.baselines.ego_nets import similarities
-
         level = self.levels_[radius - 1]
         made = np.empty((len(around.centres), level.projection.shape[1]))
         for start in range(0, len(made), CHUNK):
@@ -255,3 +247,206 @@ def _draw_landmarks(around: Neighbourhoods, n_landmarks: int, random_state: int)
         len(first), size=min(n_landmarks, len(first)), replace=False, p=weights / weights.sum()
     )
     return np.asarray(around.centres[first[np.sort(chosen)]])
+
+
+@compiled
+def factor(matrix: Floats, n: int) -> float:
+    """Cholesky in place: the lower triangle becomes C with C C' = matrix; gives log |matrix|."""
+    logdet = 0.0
+    for i in range(n):
+        for j in range(i + 1):
+            value = matrix[i, j]
+            for k in range(j):
+                value -= matrix[i, k] * matrix[j, k]
+            if i == j:
+                matrix[i, i] = np.sqrt(value)
+                logdet += 2.0 * np.log(matrix[i, i])
+            else:
+                matrix[i, j] = value / matrix[j, j]
+    return logdet
+
+
+@compiled
+def invert(matrix: Floats, inverse: Floats) -> float:
+    """`inverse` becomes that of a positive definite matrix, which is overwritten; gives log |matrix|."""
+    n = len(matrix)
+    logdet = factor(matrix, n)
+    for column in range(n):
+        for i in range(n):  # C y = e
+            value = 1.0 if i == column else 0.0
+            for k in range(i):
+                value -= matrix[i, k] * inverse[k, column]
+            inverse[i, column] = value / matrix[i, i]
+        for i in range(n - 1, -1, -1):  # C' x = y
+            value = inverse[i, column]
+            for k in range(i + 1, n):
+                value -= matrix[k, i] * inverse[k, column]
+            inverse[i, column] = value / matrix[i, i]
+    return logdet
+
+
+@compiled
+def similarity(a: Floats, log_a: float, b: Floats, log_b: float, work: Floats) -> float:
+    """The FLG kernel of two graphs (Kondor and Pan, Eq. 6), from S^-1 and log |S| of each.
+
+    |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4).
+    """
+    n = len(a)
+    for i in range(n):
+        for j in range(i + 1):
+            work[i, j] = 0.5 * (a[i, j] + b[i, j])
+    return float(np.exp(-0.5 * factor(work, n) - 0.25 * (log_a + log_b)))
+
+
+@compiled
+def similarities(a: Floats, log_a: Floats, b: Floats, log_b: Floats) -> Floats:
+    """All values between two lists of graphs. (X, P, P), (Y, P, P) -> (X, Y)."""
+    work = np.empty(a.shape[1:])
+    values = np.empty((len(a), len(b)))
+    for i in range(len(a)):
+        for j in range(len(b)):
+            values[i, j] = similarity(a[i], log_a[i], b[j], log_b[j], work)
+    return values
+
+
+@compiled
+def ego_matrices(
+    centres: Ints,
+    ptr: Ints,
+    targets: Ints,
+    features: Floats,
+    radius: int,
+    most: int,
+    eta: float,
+    gamma: float,
+) -> tuple[Floats, Floats]:
+    """S^-1 (X, P, P) and log |S| (X,) of the neighbourhoods of some nodes.
+
+    S = phi' (L + eta I)^-1 phi + gamma I. A neighbourhood holds the first `most` nodes within `radius` that
+    breadth-first search meets, and all edges between them.
+    """
+    n_features = features.shape[1]
+    inverses = np.empty((len(centres), n_features, n_features))
+    logs = np.empty(len(centres))
+    local = np.full(len(ptr) - 1, -1, np.int64)
+    chosen, depth = np.empty(most, np.int64), np.empty(most, np.int64)
+    laplacian, solved = np.empty((most, most)), np.empty((most, n_features))
+    matrix = np.empty((n_features, n_features))
+    for x in range(len(centres)):
+        n = _collect(centres[x], ptr, targets, radius, local, chosen, depth)
+        _fill_laplacian(n, chosen, ptr, targets, local, eta, laplacian)
+        factor(laplacian, n)
+        for i in range(n):
+            local[chosen[i]] = -1
+            for f in range(n_features):  # C y = phi, so that y'y = phi' (L + eta I)^-1 phi
+                value = features[chosen[i], f]
+                for k in range(i):
+                    value -= laplacian[i, k] * solved[k, f]
+                solved[i, f] = value / laplacian[i, i]
+        for f in range(n_features):
+            for g in range(f + 1):
+                value = gamma if f == g else 0.0
+                for i in range(n):
+                    value += solved[i, f] * solved[i, g]
+                matrix[f, g] = value
+        logs[x] = invert(matrix, inverses[x])
+    return inverses, logs
+
+
+@compiled
+def _collect(
+    centre: int, ptr: Ints, targets: Ints, radius: int, local: Ints, chosen: Ints, depth: Ints
+) -> int:
+    """Breadth-first search; `local` numbers the nodes it meets. Gives how many these are."""
+    chosen[0], depth[0], local[centre] = centre, 0, 0
+    head, n = 0, 1
+    while head < n and n < len(chosen):
+        if depth[head] < radius:
+            for arc in range(ptr[chosen[head]], ptr[chosen[head] + 1]):
+                v = targets[arc]
+                if local[v] < 0 and n < len(chosen):
+                    chosen[n], depth[n], local[v] = v, depth[head] + 1, n
+                    n += 1
+        head += 1
+    return n
+
+
+@compiled
+def _fill_laplacian(
+    n: int, chosen: Ints, ptr: Ints, targets: Ints, local: Ints, eta: float, laplacian: Floats
+) -> None:
+    """L + eta I of the graph on the chosen nodes, each edge of weight 1."""
+    laplacian[:n, :n] = 0.0
+    for i in range(n):
+        laplacian[i, i] += eta
+        for arc in range(ptr[chosen[i]], ptr[chosen[i] + 1]):
+            j = local[targets[arc]]
+            if j >= 0:
+                laplacian[i, j] = -1.0
+                laplacian[i, i] += 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour.
+
+    Attributes:
+        node_ptr: (G+1,) the nodes of every graph.
+        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by
+            colour.
+        labels: (2, N) the token of every node's label.
+        centres: (R,) the first node of every group.
+        group: (N,) the group of every node.
+        kinds: (2, R) the token of every group's colour.
+        sizes: (R,) nodes in each group.
+    """
+
+    node_ptr: Ints
+    ptr: Ints
+    targets: Ints
+    labels: Tokens
+    centres: Ints
+    group: Ints
+    kinds: Tokens
+    sizes: Ints
+
+
+def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
+    """Colour the simple undirected graphs behind the graphs and group the nodes of each by colour.
+
+    Nothing here depends on other graphs of the set, and nothing on the numbering of nodes except which node
+    of a group is its first.
+    """
+    simple, matrix = simplified(graphs)
+    colours, tokens = named_colours(simple, rounds, or_degree(simple))
+    name = tokens[-1][:, colours.node_colours[-1]]  # (2, N)
+    pair = graphs.node_graph.astype(np.int64) * colours.n_colours(rounds) + colours.node_colours[-1]
+    _, centres, group, sizes = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
+    source = np.repeat(np.arange(graphs.n_nodes), np.diff(matrix.indptr))
+    order = np.lexsort((matrix.indices, name[0][matrix.indices], source))
+    return Neighbourhoods(
+        graphs.node_ptr.astype(np.int64),
+        matrix.indptr.astype(np.int64),
+        matrix.indices[order].astype(np.int64),
+        tokens[0][:, colours.node_colours[0]],
+        centres,
+        group,
+        name[:, centres],
+        sizes,
+    )
+
+
+def simplified(graphs: GraphSet) -> tuple[GraphSet, csr_matrix]:
+    """The graphs without directions, repeated edges, loops and edge columns, and their adjacency (N, N)."""
+    source, target = graphs.edge_index
+    proper = source != target
+    ends = np.concatenate([source[proper], target[proper]]), np.concatenate([target[proper], source[proper]])
+    matrix = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(graphs.n_nodes, graphs.n_nodes))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    offset = np.repeat(graphs.node_ptr[:-1], graphs.sizes)  # (N,)
+    sources = np.repeat(np.arange(graphs.n_nodes), np.diff(matrix.indptr))
+    edges = np.stack([sources - offset[sources], matrix.indices - offset[sources]])
+    schema = graphs.schema.replace("edge", ())
+    edge_ptr = matrix.indptr[graphs.node_ptr].astype(np.int64)
+    return replace(graphs, edges=edges, edge_ptr=edge_ptr, edge={}, schema=schema), matrix

@@ -7,16 +7,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from infograph.baselines.bounded import Estimate, check_choice, check_positive, check_whole
-from infograph.baselines.embedding import GraphEmbedding, Vectors
+from infograph.baselines.base import (
+    Estimate,
+    GraphEmbedding,
+    Vectors,
+    check_choice,
+    check_positive,
+    check_whole,
+)
 from infograph.baselines.skipgram import word_vectors
 from infograph.baselines.walks import random_walks
-from infograph.contract import State
 from infograph.data.convert import as_graphset
-from infograph.data.fingerprint import fingerprint
-from infograph.data.graphset import GraphSet
+from infograph.data.graphset import GraphSet, fingerprint
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
+from infograph.estimators.folder import State
 
 TOKENS_PER_SECOND = 160_000  # measured at dim=512 and window=10
 

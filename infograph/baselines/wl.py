@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from infograph.baselines.bounded import Estimate, check_choice, check_whole
-from infograph.baselines.feature_kernel import CountKernel
-from infograph.baselines.kernel import BASE_MB, Matrix
-from infograph.baselines.reading import label_schema
-from infograph.baselines.subtrees import NODE_FEATURES, NodeFeatures, count_subtrees
-from infograph.baselines.tokens import Tokens
+from infograph.baselines.base import BASE_MB, CountKernel, Estimate, check_choice, check_whole, label_schema
+from infograph.baselines.words import NODE_FEATURES, Matrix, NodeFeatures, Tokens, count_subtrees
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. One short file per verb; torch is imported where a verb needs it."""
+"""The command line: parse, call, print. Torch is imported where a verb needs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # cores take 40 s each with the default and 9 s with this; one alone takes 1.5 s with either.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is loaded
     from infograph.cli.app import app
-    from infograph.cli.failures import explain, plain_warnings
+    from infograph.cli.output import explain, plain_warnings
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:

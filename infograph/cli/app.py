@@ -7,23 +7,12 @@ from typing import Annotated
 import typer
 
 from infograph import __version__
-from infograph.cli.compare import compare
-from infograph.cli.datasets import datasets
-from infograph.cli.embed import embed
-from infograph.cli.evaluate import evaluate
-from infograph.cli.explore import explore
-from infograph.cli.history import history
-from infograph.cli.index import index
-from infograph.cli.info import info
-from infograph.cli.map import draw
+from infograph.cli.apply import embed, predict, store
+from infograph.cli.judge import compare, datasets, evaluate, history, info
+from infograph.cli.look import draw, explore, index, search
 from infograph.cli.output import show
-from infograph.cli.predict import predict
 from infograph.cli.reproduce import reproduce
-from infograph.cli.search import search
-from infograph.cli.store import store
-from infograph.cli.study import study
-from infograph.cli.train import train
-from infograph.cli.tune import tune
+from infograph.cli.train import study, train, tune
 
 app = typer.Typer(
     name="infograph",

@@ -1,41 +1,42 @@
-"""What verbs print: results to standard output, everything else to standard error."""
+"""What verbs print: results to standard output, everything else to standard error, errors too."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from infograph.errors import InfoGraphError, UnknownCategoryWarning
+from infograph.progress import say
+
 if TYPE_CHECKING:
     from infograph.data.graphset import GraphSet
-    from infograph.estimators.search import Trial
+    from infograph.evaluate.evaluation import Row
     from infograph.learn.predictions import Predictions
-    from infograph.learn.references import ErrorRow
-    from infograph.report.result import Row
+    from infograph.learn.training import ErrorRow
+    from infograph.learn.tune import GridTrial
 
 LISTED = 20  # rejected graphs; files list all of them
 SHOWN = 50  # predictions
 PROBLEM, NARROWEST = "problem", 12  # the column that may wrap, and how narrow it may be
+MISTAKE, DEFECT, INTERRUPTED = 2, 1, 130
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]  # Typer's own click, or the package of that name
 
 
 def out() -> Console:
     """Standard output, made anew so that it follows a redirected stream."""
     return Console(highlight=False)
-
-
-def err() -> Console:
-    """Standard error."""
-    return Console(stderr=True, highlight=False)
-
-
-def say(text: str) -> None:
-    """A line on standard error, as it is: users' names are no markup."""
-    err().print(text, markup=False, soft_wrap=True)
 
 
 def show(text: str) -> None:
@@ -87,7 +88,7 @@ def print_scores(head: str, rows: Iterable[Row]) -> None:
 
 def print_errors(rows: Sequence[ErrorRow]) -> None:
     """A table of errors, with the unit in its head where there is one target only."""
-    from infograph.train.figures import WRONG
+    from infograph.progress import WRONG
 
     def number(value: float, unit: str) -> str:
         return "" if math.isnan(value) else f"{100 * value:.1f}" if unit == WRONG else f"{value:.4g}"
@@ -107,7 +108,7 @@ def print_errors(rows: Sequence[ErrorRow]) -> None:
     print_table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
 
 
-def print_trials(trials: Sequence[Trial]) -> None:
+def print_trials(trials: Sequence[GridTrial]) -> None:
     """A table of the settings of a search and their errors, the best one marked."""
     if not trials:
         return
@@ -192,3 +193,50 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+class Interrupted(Exception):
+    """Ctrl-C where there is something to say about it, such as how to go on."""
+
+
+def explain(error: BaseException) -> int:
+    """Print what happened in one sentence and give the exit code; INFOGRAPH_DEBUG=1 adds the traceback."""
+    if os.environ.get("INFOGRAPH_DEBUG"):
+        traceback.print_exception(error)
+    sentence, code = _sentence(error)
+    if sentence:
+        print(" ".join(sentence.split()), file=sys.stderr)
+    return code
+
+
+def _sentence(error: BaseException) -> tuple[str, int]:
+    if isinstance(error, Interrupted):
+        return str(error), INTERRUPTED
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return "Interrupted.", INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - whoever read our output has left
+        return "", DEFECT
+    if isinstance(error, USAGE_ERROR):
+        message: str = error.format_message()  # type: ignore[attr-defined]
+        return f"Error: {message.rstrip('.')}. --help shows what is possible.", MISTAKE
+    if isinstance(error, InfoGraphError):
+        return f"Error: {error}", MISTAKE
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"Error: {where}{error.strerror or error}", MISTAKE
+    kind = type(error).__name__
+    return f"Failed: {kind}: {error} (INFOGRAPH_DEBUG=1 shows where; please report it)", DEFECT
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings as a line each, without the file they come from."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=UnknownCategoryWarning)
+        warnings.showwarning = show
+        yield

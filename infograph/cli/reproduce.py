@@ -3,32 +3,153 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from infograph.cli.groups import grouped
-from infograph.cli.options import AsJson, names
+from infograph.cli.options import WHERE, AsJson, grouped, names, parse_duration
 from infograph.cli.output import print_json, print_table, show
-from infograph.cli.reproduce_report import report
-from infograph.cli.reproduce_running import RunOptions
-from infograph.cli.reproduce_status import status
+from infograph.progress import err, say
 
 if TYPE_CHECKING:
-    from infograph.evaluate.score import Score
-    from infograph.reproduce.cells import Result
-    from infograph.reproduce.paper import Figure
+    from infograph.cells import Cell, Result
+    from infograph.evaluate.evaluation import Score
+    from infograph.evaluate.published import Figure
+    from infograph.paper.run import Done, Standing
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
+RESULTS = Path("results")
+
+
+def status(results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Show how many cells of each table are done, and how long the others will take.
+
+    Times are those of equal cells that are done, one after the other. --json has every method on its own.
+
+    Example: [bold]infograph reproduce status[/bold]
+    """
+    from infograph.paper.run import standings, total
+
+    found = standings(results)
+    if as_json:
+        keys = ("table", "column", "row")
+        print_json([{key: getattr(e, key) for key in keys} | vars(e.outlook) for e in found])
+        return
+    rows: list[tuple[str, ...]] = []
+    for table in dict.fromkeys(each.table for each in found):
+        mine = [each for each in found if each.table == table]
+        whole = total([each.outlook for each in mine])
+        rows.append((table, f"{whole.done}/{whole.cells}", str(whole), ""))
+        for column in dict.fromkeys(each.column for each in mine):
+            part = [each for each in mine if each.column == column]
+            state = total([each.outlook for each in part])
+            rows.append((f"  {column}", f"{state.done}/{state.cells}", str(state), _missing(part)))
+    print_table(("", "done", "time left", "of it"), rows, texts=(2, 3))
+    show("Times are for one cell after the other.")
 
 
 reproduce.command()(status)
+
+
+def report(
+    results: Results = RESULTS,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for report.html and tables.md.",
+            show_default="DIR/report of --results",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write both tables beside the paper's, from the results that are there; nothing is computed.
+
+    Leaves report.html and tables.md in DIR. What was not run stays empty.
+
+    Example: [bold]infograph reproduce report --out runs/report[/bold]
+    """
+    from infograph.paper.report import write_report
+
+    written = write_report(results, results / "report" if out is None else out)
+    if as_json:
+        print_json({"page": written.page, "tables": written.tables, "summary": written.summary})
+        return
+    for sentence in written.summary:
+        show(sentence)
+    show(f"Report: {written.page}")
+
+
 reproduce.command()(report)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Which cells, how many at a time, for how long, and where their results are."""
+
+    cells: Annotated[
+        str, typer.Option(metavar="PATTERN", help="Only cells whose name is like this: 'MUTAG wl * 0'.")
+    ] = "*"
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes of one thread each; 1 uses all threads here.")
+    ] = 1
+    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE)] = "local"
+    budget: Annotated[str, typer.Option(metavar="TIME", help="Stop after so long: 90s, 30m or 2h.")] = ""
+    results: Results = RESULTS
+
+    def run(self, stages: Iterable[Sequence[Cell]]) -> list[Result]:
+        """Compute the cells of all stages, and say how far it is; the last stage's results."""
+        until = time.time() + parse_duration(self.budget) if self.budget else None
+        done: list[Done] = []
+        for stage in stages:
+            chosen = [cell for cell in stage if fnmatch(cell.name.casefold(), self.cells.casefold())]
+            done = self._run_stage(chosen, until)
+            if any(each.result is None for each in done):
+                break
+        return [each.result for each in done if each.result is not None]
+
+    def _run_stage(self, cells: Sequence[Cell], until: float | None) -> list[Done]:
+        from infograph.paper.run import Durations, run_grid, split_cells
+        from infograph.progress import ProgressReport
+
+        there, missing = split_cells(cells, self.results)
+        known = Durations(self.results, cells)
+        if missing:
+            left = known.outlook(there, missing, self.workers)
+            say(f"{len(there)} of {len(cells)} cells are there; left: {left}")
+        done = []
+        for each in run_grid(
+            cells,
+            self.results,
+            workers=self.workers,
+            on=self.on,
+            budget=None if until is None else until - time.time(),
+            begin=lambda cell: say(cell.name),
+            watch=lambda cell: ProgressReport(err()),
+        ):
+            done.append(each)
+            if each.outcome == "read":
+                continue
+            what = each.reason
+            if each.result is not None:
+                missing.remove(each.cell)
+                known.add(each.cell, each.result["measured"]["seconds"])
+                there.append(each.cell)
+                reason = each.result.get("empty") or each.result.get("lacking")
+                what = reason or f"{each.result['measured']['seconds']:.1f} s"
+            left = known.outlook(there, missing, self.workers)
+            say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
+        return done
 
 
 @reproduce.command()
@@ -50,10 +171,10 @@ def table1(
 
     Example: [bold]infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m[/bold]
     """
-    from infograph.reproduce.cells import pick_names
-    from infograph.reproduce.methods import METHODS
-    from infograph.reproduce.paper import paper_table1
-    from infograph.reproduce.table1 import SMALL, table1_cells
+    from infograph.cells import pick_names
+    from infograph.evaluate.compare import METHODS
+    from infograph.evaluate.published import paper_table1
+    from infograph.paper.table1 import SMALL, table1_cells
 
     columns = SMALL if data == "small" else pick_names("data set", names(data) or [], paper_table1().datasets)
     rows = pick_names("method", names(method) or [], METHODS)
@@ -74,9 +195,8 @@ def variants(
 
     Example: [bold]infograph reproduce variants --data MUTAG --variant unscaled,mean --repeats 1[/bold]
     """
-    from infograph.reproduce.cells import pick_names
-    from infograph.reproduce.table1 import SMALL
-    from infograph.reproduce.variants import VARIANTS, variant_cells
+    from infograph.cells import pick_names
+    from infograph.paper.table1 import SMALL, VARIANTS, variant_cells
 
     columns = pick_names("data set", names(data) or [], SMALL)
     rows = pick_names("variant", names(variant) or [], VARIANTS)
@@ -108,7 +228,7 @@ def table2(
 
     Example: [bold]infograph reproduce table2 --target U0,alpha --objective supervised,infograph*[/bold]
     """
-    from infograph.reproduce.table2 import table2_stages
+    from infograph.paper.table2 import table2_stages
 
     stages = table2_stages(
         running.results,
@@ -139,8 +259,8 @@ def _show_table1(
     found: Sequence[Result], titles: Mapping[str, str], protocol: str = "both", *, as_json: bool = False
 ) -> None:
     """Figures by one protocol or both, and the paper's."""
-    from infograph.reproduce.paper import paper_score
-    from infograph.reproduce.table1 import collect, group
+    from infograph.evaluate.published import paper_score
+    from infograph.paper.table1 import collect, group
 
     shown = ("leak-free", "paper") if protocol == "both" else (protocol,)
     rows = []
@@ -183,3 +303,13 @@ def _figure(value: Figure | None) -> str:
         return ""
     mean, deviation = value
     return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
+
+
+def _missing(part: list[Standing]) -> str:
+    """The methods that are not done, with their cells; those with nothing at all just by name."""
+    texts = []
+    for each in part:
+        state = each.outlook
+        if state.done < state.cells:
+            texts.append(f"{each.row} {state.done}/{state.cells}" if state.done else each.row)
+    return ", ".join(texts) if len(texts) < len(part) or any("/" in each for each in texts) else "all"

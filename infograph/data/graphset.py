@@ -1,17 +1,29 @@
-"""GraphSet: an immutable columnar collection of graphs."""
+"""GraphSet: an immutable columnar collection of graphs; saved, opened, joined, fingerprinted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.schema import LEVELS, Column, Level, Schema
+from infograph.data.schema import LEVELS, Category, Column, Level, Schema
+from infograph.errors import InvalidParameter, SchemaMismatch, UnknownCategoryWarning
+from infograph.io import FolderKind, described, listed_arrays, open_arrays, replaced_folder
 
 IntArray = NDArray[np.integer[Any]]
+ROWS = 1_000_000  # in memory at a time
+POSITIONS = ("pos", "position")  # as networkx's layouts and PyG call coordinates
+FORMAT = "infograph-graphset-1"
+MARKER = "schema.json"
+AGAIN = "save the GraphSet again"
+GRAPHSET = FolderKind("a GraphSet", MARKER, FORMAT, listed_arrays)
 
 
 @dataclass(frozen=True)
@@ -188,3 +200,272 @@ def ranges(ptr: IntArray, graphs: IntArray) -> tuple[IntArray, IntArray]:
     starts = pointer(counts)
     rows = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
     return rows, starts
+
+
+def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
+    """`graphs` with the node and edge columns of `schema`, coded its way; graph columns stay as they are.
+
+    Columns that `schema` does not have are left out, unless `keep` has them stay, unseen by encoders. Columns
+    that encoders do not see and the graphs lack are left out, too. Unknown categories get the code
+    `column.unknown`; one `UnknownCategoryWarning` counts them all.
+
+    Raises:
+        SchemaMismatch: a column is missing, or has another kind or width, or the graphs were read with other
+            options.
+    """
+    _check_options(graphs.schema, schema)
+    if graphs.schema.node == schema.node and graphs.schema.edge == schema.edge:
+        return graphs
+    schema = _without_unseen(schema, graphs.schema)
+    unknown: list[str] = []
+    columns: dict[Level, dict[str, NDArray[Any]]] = {"node": {}, "edge": {}}
+    for level in columns:
+        for column in getattr(schema, level):
+            values, strangers = recode(graphs, level, column)
+            columns[level][column.name] = values
+            if strangers:
+                unknown.append(f"{level} column {column.name!r}: {strangers}")
+    if unknown:
+        warnings.warn(
+            f"categories not seen before are encoded as unknown: {'; '.join(unknown)}",
+            UnknownCategoryWarning,
+            stacklevel=3,
+        )
+    merged = replace(schema, graph=graphs.schema.graph)
+    aligned = replace(graphs, node=columns["node"], edge=columns["edge"], schema=merged)
+    return _with_others(aligned, graphs) if keep else aligned
+
+
+def concatenate(sets: Iterable[GraphSet]) -> GraphSet:
+    """One set out of several: columns are matched by name, categories are joined.
+
+    Raises:
+        SchemaMismatch: the sets have different columns, or were read with different options.
+        InvalidParameter: there is nothing to join.
+    """
+    sets = list(sets)
+    strange = [type(item).__name__ for item in sets if not isinstance(item, GraphSet)]
+    if strange:
+        raise InvalidParameter(
+            f"only GraphSets can be joined, a {strange[0]} came; as_graphset makes one of it"
+        )
+    if not sets:
+        raise InvalidParameter("nothing to concatenate: an empty list of GraphSets")
+    if len(sets) == 1:
+        return sets[0]
+    joint = joint_schema([graphs.schema for graphs in sets])
+    columns: dict[str, Any] = {
+        level: {
+            column.name: np.concatenate([recode(graphs, level, column)[0] for graphs in sets])
+            for column in getattr(joint, level)
+        }
+        for level in LEVELS
+    }
+    return GraphSet(
+        node_ptr=pointer(np.concatenate([graphs.sizes for graphs in sets])),
+        edge_ptr=pointer(np.concatenate([np.diff(graphs.edge_ptr) for graphs in sets])),
+        edges=np.concatenate([graphs.edges for graphs in sets], axis=1),
+        ids=_joint_ids(sets),
+        schema=joint,
+        rejected=sum((graphs.rejected for graphs in sets), ()),
+        **columns,
+    )
+
+
+def _check_options(own: Schema, expected: Schema) -> None:
+    for name, value in own.options:
+        wanted = expected.option(name)
+        if wanted is not None and wanted != value:
+            raise SchemaMismatch(
+                f"these graphs were read with {name}={value}, expected {name}={wanted}: read them that way"
+            )
+
+
+def _without_unseen(schema: Schema, own: Schema) -> Schema:
+    """`schema` without the columns that no encoder sees and that graphs of schema `own` cannot fill."""
+
+    def fits(level: Level, column: Column) -> bool:
+        have = own.column(level, column.name)
+        return column.used or (have is not None and (have.kind, have.width) == (column.kind, column.width))
+
+    levels: tuple[Level, ...] = ("node", "edge")
+    for level in levels:
+        schema = schema.replace(level, (column for column in getattr(schema, level) if fits(level, column)))
+    return schema
+
+
+def _with_others(aligned: GraphSet, graphs: GraphSet) -> GraphSet:
+    """`aligned` and the columns that only `graphs` has, unseen by encoders."""
+    levels: tuple[Level, ...] = ("node", "edge")
+    for level in levels:
+        for column in getattr(graphs.schema, level):
+            if aligned.schema.column(level, column.name) is None:
+                values = getattr(graphs, level)[column.name]
+                aligned = aligned.with_column(level, replace(column, used=False), values)
+    return aligned
+
+
+def recode(graphs: GraphSet, level: Level, column: Column) -> tuple[NDArray[Any], str]:
+    """The values of a set in the codes of `column`, and a sentence on the categories that it does not know.
+
+    Raises:
+        SchemaMismatch: the set has no such column, or one of another kind.
+    """
+    own = graphs.schema.column(level, column.name)
+    if own is None:
+        have = ", ".join(repr(c.name) for c in getattr(graphs.schema, level)) or "none"
+        raise SchemaMismatch(
+            f"the {level} column {column.name!r} is missing; these graphs have: {have}. "
+            f"Give the graphs the same columns as those the model was fitted on."
+        )
+    if (own.kind, own.width) != (column.kind, column.width):
+        raise SchemaMismatch(
+            f"the {level} column {column.name!r} holds {_kind_text(own)}, expected {_kind_text(column)}"
+        )
+    values = getattr(graphs, level)[column.name]
+    if own.kind != "categorical" or own.categories == column.categories:
+        return values, ""
+    codes = {category: code for code, category in enumerate(column.categories)}
+    table = np.array([codes.get(category, column.unknown) for category in own.categories] + [column.unknown])
+    recoded = table.astype(np.int32)[values]
+    counts = np.bincount(values[recoded == column.unknown], minlength=len(own.categories) + 1)[:-1]
+    strangers = [f"{own.categories[code]!r} ({counts[code]}x)" for code in np.flatnonzero(counts)[:8]]
+    more = int((counts > 0).sum()) - len(strangers)
+    return recoded, ", ".join(strangers) + (f" and {more} more" if more > 0 else "")
+
+
+def _kind_text(column: Column) -> str:
+    return "categories" if column.kind == "categorical" else f"{column.width} {column.kind} value(s) each"
+
+
+def joint_schema(schemas: Sequence[Schema]) -> Schema:
+    """The schema of several sets together: the columns of the first, with the categories of all.
+
+    Raises:
+        SchemaMismatch: the sets have different columns, or were read with different options.
+    """
+    for schema in schemas[1:]:
+        _check_options(schema, schemas[0])
+    fields: dict[str, Any] = {level: _joint_columns(schemas, level) for level in LEVELS}
+    return replace(schemas[0], **fields)
+
+
+def _joint_columns(schemas: Sequence[Schema], level: Level) -> tuple[Column, ...]:
+    first = getattr(schemas[0], level)
+    names = {column.name for column in first}
+    for position, schema in enumerate(schemas[1:], start=1):
+        others = {column.name for column in getattr(schema, level)}
+        if others != names:
+            raise SchemaMismatch(
+                f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}: "
+                f"only sets of the same columns can be joined"
+            )
+    return tuple(_joint_column(schemas, level, column) for column in first)
+
+
+def _joint_column(schemas: Sequence[Schema], level: Level, column: Column) -> Column:
+    if column.kind != "categorical":
+        return column
+    seen: dict[Category, None] = {}
+    for schema in schemas:
+        own = schema.column(level, column.name)
+        seen.update(dict.fromkeys(own.categories if own else ()))
+    return replace(column, categories=tuple(seen))
+
+
+def _joint_ids(sets: Sequence[GraphSet]) -> NDArray[Any]:
+    ids = [graphs.ids for graphs in sets]
+    if len({values.dtype.kind for values in ids}) == 1:
+        return np.concatenate(ids)
+    return np.concatenate([values.astype(str) for values in ids])
+
+
+def fingerprint(graphs: GraphSet, *, scaling: bool = False) -> str:
+    """A checksum of what encoders learn from: sizes, arcs, and the node and edge columns in use.
+
+    Args:
+        graphs: the graphs.
+        scaling: whether what standardises float columns counts, too. It does for whoever keeps an encoder's
+            inputs; not for checkpoints, where it follows from the graphs.
+    """
+    digest = hashlib.sha256()
+    for pointers in (graphs.node_ptr, graphs.edge_ptr, *graphs.edges):
+        _update(digest, pointers, np.int64)
+    for stored, columns in ((graphs.node, graphs.schema.node), (graphs.edge, graphs.schema.edge)):
+        for column in columns:
+            if column.used:
+                digest.update(_column_text(column, scaling).encode(errors="surrogatepass"))
+                _update(digest, stored[column.name])
+    return digest.hexdigest()[:16]
+
+
+def _column_text(column: Column, scaling: bool) -> str:
+    """A column in words; of kind, role and scaling only what is not as usual, so that checksums last."""
+    kind = "categorical" if column.categories else "float"
+    role = "position" if column.kind == "float" and column.name in POSITIONS else "feature"
+    words = [column.name, str(column.categories)]
+    words += [own for own, usual in ((column.kind, kind), (column.role, role)) if own != usual]
+    if scaling and column.mean:
+        words += [str(column.mean), str(column.scale)]
+    return " ".join(words)
+
+
+def _update(digest: hashlib._Hash, values: NDArray[Any], dtype: Any = None) -> None:
+    """Add an array, some rows at a time: it may be a memory map of more than fits into memory."""
+    for start in range(0, len(values), ROWS):
+        digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=dtype).data)
+
+
+def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
+    """Write `graphs` to `folder`; it appears whole or not at all, and replaces an older one."""
+    with replaced_folder(folder, GRAPHSET) as work:
+        arrays = {
+            "node_ptr": graphs.node_ptr,
+            "edge_ptr": graphs.edge_ptr,
+            "edges": graphs.edges,
+            "ids": graphs.ids,
+        }
+        for level in LEVELS:
+            for position, column in enumerate(getattr(graphs.schema, level)):
+                arrays[f"{level}_{position}"] = getattr(graphs, level)[column.name]
+        for name, values in arrays.items():
+            np.save(work / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)
+        shapes = {name: list(values.shape) for name, values in arrays.items()}
+        (work / MARKER).write_text(json.dumps(describe_graphs(graphs.schema, shapes), indent=1))
+    return Path(folder)
+
+
+def describe_graphs(schema: Schema, shapes: Mapping[str, list[int]]) -> dict[str, Any]:
+    """What the marker file of a saved GraphSet says."""
+    return {"format": FORMAT, "schema": schema.to_dict(), "arrays": dict(shapes)}
+
+
+def open_graphs(folder: str | Path) -> GraphSet:
+    """Open a saved GraphSet as a memory map: nothing is read before it is used.
+
+    Raises:
+        FileMissing: the folder, or a file in it, is not there.
+        InvalidFile: a file is damaged or of another format.
+    """
+    folder = Path(folder)
+    with described(folder / MARKER, FORMAT, "a saved GraphSet", AGAIN) as content:
+        schema, arrays = Schema.from_dict(content["schema"]), open_arrays(folder, content["arrays"], AGAIN)
+        columns: dict[str, Any] = {
+            level: {
+                c.name: arrays[f"{level}_{position}"] for position, c in enumerate(getattr(schema, level))
+            }
+            for level in LEVELS
+        }
+        return GraphSet(
+            node_ptr=in_memory(arrays["node_ptr"]),
+            edge_ptr=in_memory(arrays["edge_ptr"]),
+            edges=arrays["edges"],
+            ids=arrays["ids"],
+            schema=schema,
+            **columns,
+        )
+
+
+def in_memory(values: NDArray[Any]) -> IntArray:
+    """A copy off the disk: pointers are small, and a memory map is slow to index one by one."""
+    return np.array(values)

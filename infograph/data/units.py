@@ -19,7 +19,6 @@ from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter, SchemaMismatch
 
 LABEL = "y"  # the graph column of labels, as in the benchmark sets
-
 # A, C, N, P, U, W, d and e are left out: in brackets they are more often anything else.
 PREFIXES = ("", "f", "p", "n", "u", "µ", "μ", "m", "c", "d", "k")
 WITH_PREFIX = "g m s K M L l mol molar J cal eV V bar Ha Pa Hz Da"

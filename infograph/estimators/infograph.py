@@ -1,8 +1,8 @@
-"""InfoGraph, the unsupervised estimator: graphs in, vectors out."""
+"""InfoGraph, the unsupervised estimator: graphs in, vectors out; and its untrained encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -12,36 +12,43 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from infograph.contract import GraphTransformer, State
-from infograph.contract.rollback import unchanged_on_error
-from infograph.contract.rows import BadRows, check_finite, rows_of
 from infograph.data.convert import as_graphset
-from infograph.data.fingerprint import fingerprint
-from infograph.data.graphset import GraphSet
-from infograph.data.schema import Schema
-from infograph.data.storage import json_ready
+from infograph.data.graphset import GraphSet, align, fingerprint
+from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter
-from infograph.estimators.card import model_card
-from infograph.estimators.networks import AnyBatcher, Architecture, EncoderName, NodeFeatures, make_source
-from infograph.estimators.runs import check_enough, read_for, run_settings
-from infograph.estimators.settings import check_epochs, check_settings, choose_device
-from infograph.estimators.vectors import compute
-from infograph.methods.infograph import InfoGraphObjective
-from infograph.mi.bounds import BoundName
-from infograph.mi.contrast import Weighting
-from infograph.mi.local_global import Negatives
+from infograph.estimators.architecture import (
+    Architecture,
+    EncoderName,
+    NodeFeatures,
+    check_epochs,
+    check_settings,
+    choose_device,
+    make_source,
+)
+from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of, unchanged_on_error
+from infograph.estimators.folder import State
+from infograph.io import json_ready
 from infograph.nn.batch import Batch
-from infograph.nn.encoder import GraphEncoder
-from infograph.nn.peers import ALONE, Peers
-from infograph.nn.readout import Readout
-from infograph.train.batches import cut
+from infograph.nn.encoder import GraphEncoder, Readout
+from infograph.nn.norm import ALONE, Peers
+from infograph.objectives.bounds import BoundName
+from infograph.objectives.contrast import Negatives, Weighting
+from infograph.objectives.infograph import InfoGraphObjective
+from infograph.progress import Epoch, ProgressReport, Watcher
 from infograph.train.checkpoint import load_weights
-from infograph.train.feeds import GraphFeed
-from infograph.train.loop import Epoch, Plan, Watcher, train
-from infograph.train.progress import ProgressReport
-from infograph.train.shares import PartFeed, SharedLoss
-from infograph.train.statistics import collect_statistics
-from infograph.train.team import SOLO, Team
+from infograph.train.loop import (
+    SOLO,
+    AnyBatcher,
+    GraphFeed,
+    PartFeed,
+    Plan,
+    SharedLoss,
+    Team,
+    collect_statistics,
+    compute,
+    cut,
+    train,
+)
 
 BUILT = (  # the settings that a network is made with
     "dim",
@@ -59,6 +66,7 @@ BUILT = (  # the settings that a network is made with
     "learn_eps",
 )
 TEAM = ("workers", "on", "negatives")
+BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
 
 
 class InfoGraph(GraphTransformer):
@@ -313,7 +321,7 @@ class InfoGraph(GraphTransformer):
             if team.alone:
                 history = self._train_here(source, plan, watching)
             else:
-                from infograph.estimators.shared import train_by_team
+                from infograph.estimators.distributed import train_by_team
 
                 history = train_by_team(self, source, graphs, plan, team, watching)
         self.history_ = self.history_ + history
@@ -405,3 +413,126 @@ class InfoGraph(GraphTransformer):
     def _card(self) -> str:
         settings = {**self.get_params(deep=False), **self._built}
         return model_card(settings, self.schema_, self.history_, self.network_.dim)
+
+
+def read_for(estimator: Any, graphs: Any) -> tuple[GraphSet, Architecture]:
+    """Graphs with the columns that an estimator's settings ask for, and what its encoder is made with."""
+    read = as_graphset(graphs, node=estimator.node_columns, edge=estimator.edge_columns)
+    architecture = Architecture.of(estimator).resolved(read)
+    schema = architecture.schema(read, estimator.node_columns, estimator.edge_columns)
+    return align(read, schema), architecture
+
+
+def check_enough(graphs: GraphSet) -> None:
+    """Refuse a single graph.
+
+    Raises:
+        InvalidParameter: there are fewer than two.
+    """
+    if len(graphs) < 2:
+        raise InvalidParameter(f"{len(graphs)} graph: at least two are needed, each is the other's negative")
+
+
+def run_settings(estimator: Any) -> dict[str, Any]:
+    """The parameters that must not differ between a checkpoint and the run that goes on from it, as JSON."""
+    ignored = (*BESIDE, *estimator._unsaved)
+    return {k: json_ready(v) for k, v in estimator.get_params(deep=False).items() if k not in ignored}
+
+
+def model_card(
+    settings: Mapping[str, Any], schema: Schema, history: Sequence[Mapping[str, float]], dim: int
+) -> str:
+    """Markdown for people; nothing reads it back."""
+    lines = ["# InfoGraph model", "", f"Turns a graph into a vector of {dim} numbers.", ""]
+    lines += [
+        "```python",
+        "import infograph",
+        "",
+        'vectors = infograph.load("this folder").transform(graphs)',
+        "```",
+        "",
+    ]
+    lines += ["## Expects", "", *_columns(schema), "", "## Training", ""]
+    if history:
+        last = history[-1]
+        end = f"loss {last['loss']:.4g}, pair accuracy {last['accuracy']:.1%}"
+        lines.append(f"{len(history)} epochs; at the end: {end}.")
+    else:
+        lines.append("Untrained weights; BatchNorm statistics from one pass.")
+    lines += ["", "## Settings", "", *(f"- {name}: {value}" for name, value in settings.items()), ""]
+    return "\n".join(lines)
+
+
+def _columns(schema: Schema) -> list[str]:
+    described = [f"- node column `{c.name}`: {_describe(c)}" for c in schema.node]
+    described += [f"- edge column `{c.name}`: {_describe(c)}" for c in schema.edge]
+    return described or ["- graphs without node or edge columns"]
+
+
+def _describe(column: Column) -> str:
+    if column.role == "weight":
+        return "weight of messages"
+    if column.kind == "categorical":
+        shown = ", ".join(map(str, column.categories[:12])) + (" ..." if len(column.categories) > 12 else "")
+        return f"{len(column.categories)} categories ({shown})"
+    return f"{column.width} number(s), standardised"
+
+
+class UntrainedGIN(InfoGraph):
+    """`InfoGraph(epochs=0)` by a name of its own: random weights, BatchNorm statistics from one pass.
+
+        vectors = UntrainedGIN().fit_transform(graphs)
+
+    The same seed gives the same weights as in `InfoGraph`, so the two differ by training alone. Whatever has
+    to do with training is fixed.
+
+    Args:
+        dim, layers, batch_size, readout, node_columns, edge_columns, node_features, encoder, norm,
+            max_nodes, device, random_state: as in `InfoGraph`, with its defaults.
+    """
+
+    def __init__(
+        self,
+        dim: int = 512,
+        layers: int = 4,
+        *,
+        batch_size: int = 128,
+        readout: Readout = "sum",
+        node_columns: Sequence[str] | None = None,
+        edge_columns: Sequence[str] | None = None,
+        node_features: Literal["auto", "constant", "degree"] = "auto",
+        encoder: EncoderName | nn.Module = "gin",
+        norm: bool = True,
+        max_nodes: int = 200_000,
+        device: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            dim,
+            layers,
+            epochs=0,
+            batch_size=batch_size,
+            readout=readout,
+            node_columns=node_columns,
+            edge_columns=edge_columns,
+            node_features=node_features,
+            encoder=encoder,
+            norm=norm,
+            max_nodes=max_nodes,
+            device=device,
+            random_state=random_state,
+        )
+
+    def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
+        """`fit`, but for the weights, which stay.
+
+        Raises:
+            InvalidParameter: it is asked to train.
+        """
+        if epochs:
+            raise InvalidParameter(f"epochs={epochs!r}: an untrained encoder stays one; take InfoGraph")
+        return super().partial_fit(graphs, y, epochs=0)
+
+    def _fitted_settings(self) -> dict[str, Any]:
+        own = self._get_param_names()
+        return {name: value for name, value in super()._fitted_settings().items() if name in own}

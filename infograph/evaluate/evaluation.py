@@ -1,20 +1,26 @@
-"""Everything an evaluation measured, and the two ways to report it."""
+"""Everything an evaluation measured, the two ways to report it, and tests between methods."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import hashlib
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
+from sklearn.model_selection import StratifiedKFold
 
-from infograph.errors import InvalidParameter
-from infograph.evaluate.candidate import Candidate, best, pick
-from infograph.evaluate.plan import Plan
-from infograph.evaluate.score import Choice, Score
+from infograph.data.labels import Targets
+from infograph.errors import InvalidParameter, InvalidTarget
+from infograph.estimators.base import r_squared
 
 FORMAT = 1
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,3 +162,438 @@ class Evaluation:
             for r, seed in enumerate(self.seeds)
             for f in range(self.plan.folds)
         )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The folds of an evaluation up to their seed. Equal plans and equal seeds mean equal folds.
+
+    Attributes:
+        folds: outer folds, each judged once per repeat.
+        inner_folds: folds of every outer training part, where C is chosen.
+        class_sizes: (name, number of graphs) per class, in the order of the codes.
+        labels: SHA-256 of the labels in their order, so that a different data set or order is noticed.
+    """
+
+    folds: int
+    inner_folds: int
+    class_sizes: tuple[tuple[str, int], ...]
+    labels: str
+
+    @classmethod
+    def of(cls, codes: Rows, names: tuple[str, ...], folds: int, inner_folds: int) -> Plan:
+        """Plan the folds for these labels.
+
+        Raises:
+            InvalidParameter: a class is too small for the folds; the message says which folds would do.
+        """
+        sizes = np.bincount(codes, minlength=len(names))
+        for name, size in zip(names, sizes.tolist(), strict=True):
+            _check_class(name, size, folds, inner_folds)
+        text = json.dumps([list(names), codes.tolist()])
+        class_sizes = tuple(zip(names, sizes.tolist(), strict=True))
+        return cls(folds, inner_folds, class_sizes, hashlib.sha256(text.encode()).hexdigest())
+
+    @property
+    def n_graphs(self) -> int:
+        """The number of graphs."""
+        return sum(size for _, size in self.class_sizes)
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always answering the largest class."""
+        return max(size for _, size in self.class_sizes) / self.n_graphs
+
+    def outer(self, codes: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
+        """The outer (train, test) rows of the repeat with this seed."""
+        yield from stratified(codes, self.folds, seed)
+
+
+def stratified(codes: Rows, folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
+    """Shuffled folds with the class proportions of the whole."""
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    yield from splitter.split(np.zeros(len(codes)), codes)
+
+
+def _check_class(name: str, size: int, folds: int, inner_folds: int) -> None:
+    members = f"class {name} has {size} member{'' if size == 1 else 's'}"
+    if size < folds:
+        remedy = f"use folds={size} or fewer, or leave the class out" if size > 1 else "leave the class out"
+        raise InvalidParameter(f"{members}, fewer than folds={folds}; {remedy}")
+    left = size - -(-size // folds)  # a test fold takes at most ceil(size / folds) of them
+    if left < inner_folds:
+        remedy = f"use inner_folds={left} or fewer" if left > 1 else "use more folds or leave the class out"
+        raise InvalidParameter(
+            f"{members}, of which a training part of folds={folds} keeps {left}, fewer than "
+            f"inner_folds={inner_folds}; {remedy}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """All scores of one setting with one classifier: R repeats, F folds, P values of the grid.
+
+    Attributes:
+        setting: name of the representation.
+        classifier: name of the classifier.
+        grid: the P values of C, or numbers of neighbours for knn, smallest first.
+        scale: whether columns were standardised.
+        max_iter: iteration bound of each fit; 0 for knn, which does not iterate.
+        inner: mean accuracy over the inner folds.
+        outer: accuracy on the outer test fold.
+        stopped: fits, of inner_folds + 1, that reached the iteration bound.
+    """
+
+    setting: str
+    classifier: str
+    grid: tuple[float, ...]
+    scale: bool
+    max_iter: int
+    inner: Floats  # (R, F, P)
+    outer: Floats  # (R, F, P)
+    stopped: NDArray[np.int64]  # (R, F, P)
+
+    @property
+    def chosen(self) -> Floats:
+        """The value of the grid that is best on the inner folds of each outer fold, (R, F)."""
+        return np.array(self.grid)[best(self.inner)]
+
+    @property
+    def chosen_inner(self) -> Floats:
+        """The inner score of the chosen value, (R, F)."""
+        return pick(self.inner, best(self.inner))
+
+    @property
+    def chosen_outer(self) -> Floats:
+        """The outer score of the chosen value, (R, F)."""
+        return pick(self.outer, best(self.inner))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready lists and numbers."""
+        return {
+            "setting": self.setting,
+            "classifier": self.classifier,
+            "grid": list(self.grid),
+            "scale": self.scale,
+            "max_iter": self.max_iter,
+            "inner": self.inner.tolist(),
+            "outer": self.outer.tolist(),
+            "stopped": self.stopped.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Candidate:
+        """The candidate that `to_dict` wrote."""
+        return cls(
+            setting=str(record["setting"]),
+            classifier=str(record["classifier"]),
+            grid=tuple(float(value) for value in record["grid"]),
+            scale=bool(record["scale"]),
+            max_iter=int(record["max_iter"]),
+            inner=np.array(record["inner"], dtype=np.float64),
+            outer=np.array(record["outer"], dtype=np.float64),
+            stopped=np.array(record["stopped"], dtype=np.int64),
+        )
+
+
+def best(scores: Floats) -> NDArray[np.intp]:
+    """The first of the best along the last axis; rounded, as equal accuracies may differ in the last bit."""
+    return np.asarray(np.argmax(np.round(scores, 12), axis=-1))
+
+
+def pick(scores: Floats, which: NDArray[np.intp]) -> Floats:
+    """The entries of the last axis that `which` names."""
+    picked: Floats = np.take_along_axis(scores, which[..., None], axis=-1)[..., 0]
+    return picked
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was used in one outer fold. `value` is C, or the number of neighbours for knn."""
+
+    seed: int
+    fold: int
+    setting: str
+    classifier: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """An accuracy between 0 and 1 as a table cell needs it.
+
+    Attributes:
+        protocol: "leak-free" or "paper".
+        mean: mean over repeats and folds.
+        std: sample deviation of the repeats' means; NaN for a single repeat.
+        std_folds: sample deviation over all folds of all repeats.
+        fold_scores: the accuracy of every outer fold, per repeat.
+        chosen: what was used there, in the same order.
+        note: where the choice was made, in words.
+    """
+
+    protocol: str
+    mean: float
+    std: float
+    std_folds: float
+    fold_scores: tuple[tuple[float, ...], ...]
+    chosen: tuple[Choice, ...]
+    note: str
+
+    @classmethod
+    def of(cls, protocol: str, outer: Floats, chosen: tuple[Choice, ...], note: str) -> Score:
+        """Summarise outer accuracies of shape (repeats, folds)."""
+        repeat_means = outer.mean(axis=1)  # (R,)
+        return cls(
+            protocol=protocol,
+            mean=float(repeat_means.mean()),
+            std=float(repeat_means.std(ddof=1)) if len(repeat_means) > 1 else math.nan,
+            std_folds=float(np.std(outer, ddof=1)),
+            fold_scores=tuple(tuple(row) for row in outer.tolist()),
+            chosen=chosen,
+            note=note,
+        )
+
+    def __str__(self) -> str:
+        repeats, folds = len(self.fold_scores), f"folds ± {100 * self.std_folds:.1f}"
+        if repeats == 1:
+            return f"{100 * self.mean:.1f} % (1 repeat; {folds})"
+        return f"{100 * self.mean:.1f} % ± {100 * self.std:.1f} (over {repeats} repeats; {folds})"
+
+
+Cell = tuple[Candidate, int]  # a candidate and which of its repeats
+
+
+def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
+    """One evaluation from many of the same graphs and folds: other repeats, other settings, or both.
+
+    Together they must form a full grid: every setting and classifier in every repeat, once. Repeats are in
+    the order of their seeds, candidates as they first appear, as one call to `cross_validate` would have
+    them.
+
+    Raises:
+        InvalidParameter: nothing to merge, other labels, folds or grids, a cell twice or a cell missing.
+    """
+    parts = list(evaluations)
+    if not parts:
+        raise InvalidParameter("merge got no evaluations; pass at least one")
+    for part in parts[1:]:
+        check_same_plan(parts[0], part)
+    cells: dict[tuple[str, str], dict[int, Cell]] = {}
+    for part in parts:
+        for candidate in part.candidates:
+            repeats = cells.setdefault((candidate.setting, candidate.classifier), {})
+            for r, seed in enumerate(part.seeds):
+                if seed in repeats:
+                    raise InvalidParameter(
+                        f"{_name(candidate)} comes twice with seed {seed}; pass each result once"
+                    )
+                repeats[seed] = (candidate, r)
+    seeds = tuple(sorted({seed for part in parts for seed in part.seeds}))
+    return Evaluation(parts[0].plan, seeds, tuple(_joined(repeats, seeds) for repeats in cells.values()))
+
+
+def check_same_plan(a: Evaluation, b: Evaluation) -> None:
+    """Refuse evaluations whose folds are not the same; the message says what differs."""
+    for name, mine, other in (
+        ("folds", a.plan.folds, b.plan.folds),
+        ("inner_folds", a.plan.inner_folds, b.plan.inner_folds),
+        ("numbers of graphs", a.plan.n_graphs, b.plan.n_graphs),
+        ("classes", a.plan.class_sizes, b.plan.class_sizes),
+    ):
+        if mine != other:
+            raise InvalidParameter(
+                f"the evaluations differ in {name}: {mine} and {other}; evaluate both alike"
+            )
+    if a.plan.labels != b.plan.labels:
+        raise InvalidParameter(
+            "the evaluations have the labels in another order; evaluate both on the same graphs"
+        )
+
+
+def _joined(repeats: dict[int, Cell], seeds: tuple[int, ...]) -> Candidate:
+    first = next(iter(repeats.values()))[0]
+    missing = [seed for seed in seeds if seed not in repeats]
+    if missing:
+        raise InvalidParameter(
+            f"{_name(first)} has no repeat with seed {missing[0]}; evaluate it or leave it out"
+        )
+    for candidate, _ in repeats.values():
+        for field in ("grid", "scale", "max_iter"):
+            mine, other = getattr(first, field), getattr(candidate, field)
+            if mine != other:
+                raise InvalidParameter(
+                    f"{_name(first)} has {field} {mine} in one repeat and {other} in another"
+                )
+    ordered = [repeats[seed] for seed in seeds]
+    return Candidate(
+        setting=first.setting,
+        classifier=first.classifier,
+        grid=first.grid,
+        scale=first.scale,
+        max_iter=first.max_iter,
+        inner=np.stack([candidate.inner[r] for candidate, r in ordered]),
+        outer=np.stack([candidate.outer[r] for candidate, r in ordered]),
+        stopped=np.stack([candidate.stopped[r] for candidate, r in ordered]),
+    )
+
+
+def _name(candidate: Candidate) -> str:
+    return f"setting {candidate.setting!r} with {candidate.classifier}"
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The outcome of a paired test; positive differences speak for the first evaluation.
+
+    Attributes:
+        difference: mean accuracy of the first minus that of the second.
+        interval: confidence interval of the difference.
+        p_value: two-sided.
+        statistic: Student's t; infinite if all differences are equal and not zero.
+        degrees: its degrees of freedom, repeats x folds - 1.
+        level: confidence of the interval.
+    """
+
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+    statistic: float
+    degrees: int
+    level: float
+
+    def __str__(self) -> str:
+        low, high = (100 * end for end in self.interval)
+        return (
+            f"{100 * self.difference:+.1f} points "
+            f"({100 * self.level:g} % interval {low:+.1f} to {high:+.1f}, p = {self.p_value:.2g})"
+        )
+
+
+def paired_test(
+    a: Evaluation, b: Evaluation, *, protocol: str = "leak-free", level: float = 0.95
+) -> PairedTest:
+    """Corrected resampled t-test of Nadeau and Bengio (2003) on the fold-wise differences a - b.
+
+    With n differences d of variance s^2, t = mean(d) / sqrt((1/n + test/train) s^2) with n - 1 degrees of
+    freedom. The second term stands for the overlap of training folds, without which repeated folds look
+    far too certain; for F folds it is 1 / (F - 1).
+
+    Args:
+        a: first evaluation.
+        b: second evaluation, of the same graphs, folds and seeds.
+        protocol: "leak-free" or "paper"; the latter compares figures that were chosen on the test folds.
+        level: confidence of the interval.
+
+    Raises:
+        InvalidParameter: the folds, seeds or labels differ, or a parameter is out of range.
+    """
+    if protocol not in ("leak-free", "paper"):
+        raise InvalidParameter(f'protocol must be "leak-free" or "paper"; {protocol!r} came')
+    if not 0 < level < 1:
+        raise InvalidParameter(f"level must lie between 0 and 1; {level} came")
+    check_same_plan(a, b)
+    if a.seeds != b.seeds:
+        raise InvalidParameter(
+            f"the evaluations have repeats with seeds {a.seeds} and {b.seeds}; a paired test needs the same "
+            "folds, so evaluate both with the same repeats and random_state"
+        )
+    scores = [each.leak_free() if protocol == "leak-free" else each.paper() for each in (a, b)]
+    d = np.subtract(scores[0].fold_scores, scores[1].fold_scores).ravel()  # (R * F,)
+    return _corrected(d, a.plan.folds, level)
+
+
+def _corrected(d: np.ndarray[tuple[int], np.dtype[np.float64]], folds: int, level: float) -> PairedTest:
+    n, mean = len(d), float(d.mean())
+    error = float(np.sqrt((1 / n + 1 / (folds - 1)) * d.var(ddof=1)))
+    if error < 1e-12:  # equal in every fold up to rounding: no t exists, and none is needed
+        mean = 0.0 if abs(mean) < 1e-12 else mean
+        statistic, p_value = (np.copysign(np.inf, mean), 0.0) if mean else (0.0, 1.0)
+    else:
+        statistic = mean / error
+        p_value = float(2 * stats.t.sf(abs(statistic), n - 1))
+    reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
+    return PairedTest(mean, (mean - reach, mean + reach), p_value, float(statistic), n - 1, level)
+
+
+@dataclass(frozen=True)
+class RegressionScore:
+    """The errors of one target over the graphs that are labelled with it.
+
+    Attributes:
+        target, unit: which one; the unit is also that of `mae` and `rmse`.
+        n_graphs: how many are labelled.
+        mae: mean absolute error, the measure of the paper's Table 2.
+        rmse: root of the mean squared error.
+        r2: 1 - squared error / squared deviation.
+    """
+
+    target: str
+    unit: str
+    n_graphs: int
+    mae: float
+    rmse: float
+    r2: float
+
+
+def regression_scores(targets: Targets, predicted: NDArray[Any]) -> tuple[RegressionScore, ...]:
+    """One score per target; unlabelled graphs do not count.
+
+    Args:
+        targets: what was measured, by `infograph.data.labels.numeric_targets`.
+        predicted: (G, T), or (G,) for a single target.
+
+    Raises:
+        InvalidParameter: another shape than that of the targets, or predictions that are not finite.
+        InvalidTarget: a target with fewer than two labelled graphs.
+    """
+    table = np.asarray(predicted, dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table  # (G, T)
+    if table.shape != targets.values.shape:
+        raise InvalidParameter(
+            f"predictions of shape {table.shape} for targets of shape {targets.values.shape}: "
+            "predict the same graphs and targets"
+        )
+    return tuple(_score(targets, table[:, column], column) for column in range(targets.n_targets))
+
+
+def _score(targets: Targets, predicted: NDArray[np.float64], column: int) -> RegressionScore:
+    known = targets.known[:, column]
+    if known.sum() < 2:
+        raise InvalidTarget(
+            f"the target {targets.names[column]!r} has {known.sum()} labelled graphs to score by: at least "
+            "two are needed"
+        )
+    given = targets.values[known, column]
+    error = predicted[known] - given
+    if not np.isfinite(error).all():
+        bad = np.flatnonzero(known)[np.flatnonzero(~np.isfinite(error))[0]]
+        raise InvalidParameter(f"the prediction of {targets.names[column]!r} for graph {bad} is not finite")
+    return RegressionScore(
+        targets.names[column],
+        targets.units[column],
+        int(known.sum()),
+        float(np.abs(error).mean()),
+        float(np.sqrt(np.mean(error**2))),
+        r_squared(given, predicted[known]),
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: accuracies in per cent, NaN for a deviation that does not exist."""
+
+    method: str
+    mean: float
+    std: float = math.nan
+    std_folds: float = math.nan
+    note: str = ""
+
+    @classmethod
+    def of(cls, method: str, score: Score, note: str = "") -> Row:
+        """The line of a measured score."""
+        return cls(method, 100 * score.mean, 100 * score.std, 100 * score.std_folds, note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; null for a deviation that does not exist."""
+        return {key: None if value != value else value for key, value in vars(self).items()}

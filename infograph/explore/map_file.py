@@ -1,36 +1,61 @@
-"""The map as one file: the page with its scripts, its style and its data inside, for a double-click."""
+"""The map as one file for a double-click, with all it needs inside; and as a table of points."""
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 import re
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.progress import Progress
-from infograph.data.storage import check_writable, replaced_file
-from infograph.explore.atlas import Atlas
-from infograph.explore.columns import own_names
-from infograph.explore.neighbours import neighbour_table
-from infograph.explore.page_files import MODULES, PAGE, STYLE, page_file
-from infograph.explore.pictures import draw
-from infograph.explore.records import plain
+from infograph.data.datasets import recognise_atoms
+from infograph.data.graphset import GraphSet
+from infograph.errors import InvalidParameter
+from infograph.explore.atlas import Atlas, neighbour_table, own_names
 from infograph.index import GraphIndex
-from infograph.understand.named_atoms import recognise_atoms
+from infograph.io import check_writable, replaced_file
+from infograph.look import draw_graph
+from infograph.look.svg import THEMES, document
+from infograph.progress import OnProgress
 
 DRAWINGS = 2_000  # graphs; of more, every so many-th is drawn
 NEIGHBOURS, NEIGHBOURS_UP_TO = 12, 20_000  # per graph, and graphs that have them, and their texts
 EXPORT = re.compile(r"^export (?=(?:async )?(?:class|function|const) ([\w$]+))", re.MULTILINE)
 IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 SCRIPT = '<script type="module" src="app.js"></script>'
+PAGE, STYLE, DOCS_STYLE = "index.html", "style.css", "docs.css"
 LINK = f'<link rel="stylesheet" href="{STYLE}">'
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+MODULES = (  # each imports only modules before it
+    "dom.js",
+    "grid.js",
+    "map.js",
+    "colours.js",
+    "source.js",
+    "cards.js",
+    "pointer.js",
+    "app.js",
+)
+NAMES = (PAGE, STYLE, DOCS_STYLE, *MODULES)
+PUBLIC = ("/", "/docs", *(f"/{name}" for name in NAMES))  # addresses without anything of an index
+SIZES = {160: (160, 120), 400: (400, 300)}  # the width asked for, and the drawing
+POINT_NEIGHBOURS = 15
+SHOWN = 500  # characters of a text
 
 
-def write_map(index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: Progress | None = None) -> Path:
+def write_map(
+    index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: OnProgress | None = None
+) -> Path:
     """Write a page that needs no server and no network: map, colours, ids, neighbours, drawings.
 
     Of more than 2,000 graphs only 2,000 have drawings; of more than 20,000 none has a list of neighbours, or
@@ -56,7 +81,7 @@ def write_map(index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: Pr
     return Path(path)
 
 
-def map_data(index: GraphIndex, atlas: Atlas, progress: Progress | None = None) -> dict[str, Any]:
+def map_data(index: GraphIndex, atlas: Atlas, progress: OnProgress | None = None) -> dict[str, Any]:
     """What `FileSource` of the page's source.js reads."""
     near: list[list[list[float]]] = []
     texts: dict[str, list[Any]] = {}
@@ -113,7 +138,7 @@ def escaped_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _drawings(index: GraphIndex, progress: Progress | None) -> dict[int, str]:
+def _drawings(index: GraphIndex, progress: OnProgress | None) -> dict[int, str]:
     if index.graphs is None:
         return {}
     graphs = recognise_atoms(index.graphs)
@@ -128,3 +153,114 @@ def _drawings(index: GraphIndex, progress: Progress | None) -> dict[int, str]:
 
 def _base64(values: NDArray[Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(values, "<f4").tobytes()).decode()
+
+
+def page_file(name: str) -> str:
+    """The text of one of the page's files."""
+    return files("infograph.explore").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = None) -> str:
+    """One graph as SVG that is see-through; an empty picture of a graph without nodes.
+
+    Args:
+        graphs: the graphs, with atoms named where they are molecules.
+        row: which one.
+        size: 160 or 400 pixels wide, 3/4 as high.
+        theme: "light" or "dark".
+        scores: one number per node.
+    """
+    paper = replace(THEMES[theme], page="none")
+    one = graphs[row]
+    if not one.n_nodes:
+        return document(*SIZES[size], paper, f"graph {one.ids[0]}", ())
+    return draw_graph(one, 0, scores=scores, size=SIZES[size], theme=paper)
+
+
+# The map as a table for other tools.
+#
+# Parquet with `id`, the user's columns, `cluster` (from 1, missing in none), `outlier score`, `map_x`,
+# `map_y` and `neighbors`, a struct of `ids` (rows of this table, from 0) and `distances`: what
+# embedding-atlas reads,
+#
+#     embedding-atlas points.parquet --x map_x --y map_y --neighbors neighbors
+
+
+def write_points(
+    index: GraphIndex,
+    atlas: Atlas,
+    path: str | Path,
+    *,
+    neighbours: int = POINT_NEIGHBOURS,
+    vectors: bool = False,
+) -> Path:
+    """Write every graph with its place on the map to a Parquet file, whole or not at all.
+
+    Args:
+        index: the index.
+        atlas: made from it.
+        path: the `.parquet` file.
+        neighbours: nearest graphs of each; 0 leaves them out. A distance is 1 - cosine, or the Euclidean one.
+        vectors: whether the column `vector` is written.
+
+    Raises:
+        InvalidParameter: another ending, or a negative number of neighbours.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    if Path(path).suffix != ".parquet":
+        raise InvalidParameter(f"{path}: points are written to a .parquet file")
+    if neighbours < 0:
+        raise InvalidParameter(f"neighbours={neighbours}: expected 0 or more")
+    names = own_names(index.columns)
+    columns: dict[str, Any] = {"id": pa.array(index.ids.tolist())}
+    columns |= {names[name]: _array(values) for name, values in index.columns.items()}
+    labels = atlas.clusters
+    columns["cluster"] = pa.array(labels + 1, mask=labels < 0)
+    columns["outlier score"] = pa.array(atlas.outliers)
+    columns["map_x"], columns["map_y"] = (pa.array(axis) for axis in np.ascontiguousarray(atlas.points.T))
+    if neighbours:
+        columns["neighbors"] = _neighbors(index, neighbours)
+    if vectors:
+        flat = pa.array(np.ascontiguousarray(index.vectors).ravel())
+        columns["vector"] = pa.FixedSizeListArray.from_arrays(flat, index.vectors.shape[1])
+    with replaced_file(path) as work:
+        parquet.write_table(pa.table(columns), work)
+    return Path(path)
+
+
+def _array(values: NDArray[Any]) -> Any:
+    """A column of the table; numbers and texts together are texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values.tolist())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values.tolist()])
+
+
+def _neighbors(index: GraphIndex, k: int) -> Any:
+    import pyarrow as pa
+
+    rows, scores = neighbour_table(index, k)
+    distances = np.maximum(1 - scores, 0) if index.metric == "cosine" else scores
+    ends = np.arange(0, rows.size + 1, max(rows.shape[1], 1), dtype=np.int32)
+    if not rows.shape[1]:
+        ends = np.zeros(len(rows) + 1, np.int32)
+    lists = [pa.ListArray.from_arrays(ends, pa.array(part.ravel())) for part in (rows, distances)]
+    return pa.StructArray.from_arrays(lists, ["ids", "distances"])
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers that are none, and missing values, are None; long texts are cut."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

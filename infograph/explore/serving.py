@@ -9,11 +9,11 @@ import socket
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.explore.atlas import Atlas
-from infograph.explore.limits import Limits
 from infograph.index import GraphIndex
 
 NEEDED = ("fastapi", "uvicorn")
@@ -63,6 +63,29 @@ def open_socket(host: str, port: int) -> socket.socket:
         reason = getattr(error, "strerror", None) or error
         raise InvalidParameter(f"cannot listen on port {port} of {host}: {reason}") from error
     return listening
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server takes; more is refused with one sentence, before the work.
+
+    Attributes:
+        body: bytes of a request.
+        graphs, nodes, edges: of all graphs of a request together.
+        smiles: characters of a SMILES; RDKit needs half a second for 5,000.
+        hits: graphs that one search gives.
+        seconds: until a request that is still at work is answered with 504.
+        at_once: requests that embed, describe or export at the same time, running or waiting; 429 beyond.
+    """
+
+    body: int = 10 << 20
+    graphs: int = 1_000
+    nodes: int = 100_000
+    edges: int = 400_000
+    smiles: int = 3_000
+    hits: int = 100
+    seconds: float = 30.0
+    at_once: int = 4
 
 
 def serve(

@@ -9,5 +9,5 @@ faiss, where it is installed, looks only where neighbours are likely. A saved in
 """
 
 from infograph.index.graph_index import GraphIndex as GraphIndex
-from infograph.index.hits import Hits as Hits
-from infograph.index.metric import Metric as Metric
+from infograph.index.graph_index import Hits as Hits
+from infograph.index.nearest import Metric as Metric

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.contract import load
-from infograph.data.columns import id_array
-from infograph.data.convert import as_graphset
-from infograph.data.embeddings import Embeddings
-from infograph.data.graphset import GraphSet
+from infograph.data.convert import as_graphset, id_array
+from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
-from infograph.errors import InvalidFile, InvalidParameter
-from infograph.index.approximate import Approximate, faiss_installed
-from infograph.index.duplicates import check_tolerance, coinciding
-from infograph.index.folder import FAISS, MODEL, read_content, read_store, write_index
-from infograph.index.hits import Hits
-from infograph.index.metric import Metric, check_metric
-from infograph.index.neighbours import (
-    Found,
-    cells_for,
-    check_faiss,
-    measured_recall,
-    neighbours,
-    neighbours_of_rows,
+from infograph.data.vectors import ENDINGS, Embeddings, read_embeddings
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, MissingExtra
+from infograph.estimators.base import check_embeds, load
+from infograph.index.nearest import (
+    Approximate,
+    Metric,
+    check_metric,
+    check_tolerance,
+    check_vectors,
+    coinciding,
+    faiss_installed,
+    nearest,
 )
-from infograph.index.queries import as_queries, as_vectors, check_embeds, embedded, schema_of
-from infograph.index.store import Store
+from infograph.index.store import FAISS, MODEL, Store, is_index, read_content, read_store, write_index
+
+OWN = ("query", "rank", "id", "score")
+MOST = 4 << 30  # bytes of vectors that come sparse
+SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
+EXACT_UP_TO = 100_000
+TAIL = 0.1  # the share of vectors that may have come after the cells were learned
+Found = tuple[IntArray, NDArray[np.float32]]
+Reader = Callable[[Schema | None], GraphSet]
 
 
 class GraphIndex:
@@ -87,7 +93,7 @@ class GraphIndex:
             MissingExtra: `approximate=True` without faiss.
         """
         check_metric(metric)
-        check_embeds(model)
+        check_transforms(model)
         check_faiss(approximate)
         known = as_graphset(graphs, schema=schema_of(model), keep=True)  # bonds, to draw molecules
         store = Store.of_graphs(known, embedded(model, known), columns)
@@ -351,3 +357,282 @@ class GraphIndex:
 def _check_count(name: str, count: int) -> None:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise InvalidParameter(f"{name}={count!r}: expected a whole number of at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """The nearest graphs of Q queries, K each, best first. Iterating gives the hits of one query at a time.
+
+    Attributes:
+        ids: (Q, K) ids of the graphs found.
+        scores: (Q, K) float32, cosine similarities (best is 1) or Euclidean distances (best is 0).
+        rows: (Q, K) positions of the graphs in the index.
+        columns: (Q, K) each, what the index knows of the graphs found.
+        queries: (Q,) ids of the query graphs, or their positions where they have none.
+        metric: "cosine" or "euclidean".
+    """
+
+    ids: NDArray[Any]
+    scores: NDArray[np.float32]
+    rows: IntArray
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    queries: NDArray[Any] = field(default_factory=lambda: np.zeros(1, np.int64))
+    metric: Metric = "cosine"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Hits]:
+        return (self[position] for position in range(len(self)))
+
+    def __getitem__(self, query: int) -> Hits:
+        """The hits of one query."""
+        if not -len(self) <= query < len(self):
+            raise IndexError(f"query {query} of {len(self)}")
+        place = query % len(self)
+        part = slice(place, place + 1)
+        columns = {name: values[part] for name, values in self.columns.items()}
+        return Hits(
+            self.ids[part], self.scores[part], self.rows[part], columns, self.queries[part], self.metric
+        )
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row per hit: `query`, `rank` from 1, `id`, `score`, and the columns.
+
+        A column that has the name of one of these is called "its name (column)".
+        """
+        named = {f"{name} (column)" if name in OWN else name: v for name, v in self.columns.items()}
+        return [
+            {
+                "query": self.queries[query].item(),
+                "rank": rank + 1,
+                "id": self.ids[query, rank].item(),
+                "score": float(self.scores[query, rank]),
+                **{name: _plain(values[query, rank]) for name, values in named.items()},
+            }
+            for query in range(len(self))
+            for rank in range(self.rows.shape[1])
+        ]
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def as_vectors(query: Any, dim: int) -> NDArray[np.float32] | None:
+    """The vectors that a query is, (D,) or (Q, D) -> (Q, D); None where it is something else.
+
+    Raises:
+        InvalidParameter: the vectors are not finite, or of another length.
+    """
+    if hasattr(query, "detach") and hasattr(query, "numpy"):  # a tensor of torch
+        query = query.detach().cpu().numpy()
+    if isinstance(query, list) and query and isinstance(query[0], int | float):
+        query = np.asarray(query)
+    if not isinstance(query, np.ndarray) or query.dtype.kind not in "iufb":
+        return None
+    vectors = check_vectors(query[None] if query.ndim == 1 else query)
+    if vectors.shape[1] != dim:
+        raise InvalidParameter(f"a query of {vectors.shape[1]} numbers, the vectors of the index have {dim}")
+    return vectors
+
+
+def as_queries(query: Any, schema: Schema | None, *, name: str | None = None) -> GraphSet:
+    """The graphs that a query is, read the way `schema` asks for.
+
+    Besides whatever `as_graphset` takes: one single graph, and a SMILES. A text that is the path of a file
+    is that file; in a list, every text is a SMILES. `name` is the id of a single SMILES.
+
+    Raises:
+        InvalidGraph, InvalidParameter, SchemaMismatch: it is no graph, or not one the model can embed.
+    """
+    ids = None
+    if isinstance(query, str) and not is_path(query):
+        if schema is None or schema.option("hydrogens") is None:  # all readers of molecules set it
+            raise InvalidParameter(
+                f"{_short(query)} is no file, and no SMILES either, as this index does not hold molecules: "
+                f"give a graph, a file of graphs, or the id of a stored graph to search_id"
+            )
+        query, ids = [query], None if name is None else [name]
+    if isinstance(query, nx.Graph) or type(query).__name__ in SINGLE or _is_pair(query):
+        query = [query]
+    return as_graphset(query, schema=schema, ids=ids)
+
+
+def schema_of(model: Any) -> Schema | None:
+    """What the graphs of a model must look like; None where it does not say."""
+    schema = getattr(model, "schema_", None)
+    return schema if isinstance(schema, Schema) else None
+
+
+def check_transforms(model: Any) -> None:
+    """Refuse models that have no vectors."""
+    if not hasattr(model, "transform"):
+        raise InvalidParameter(
+            f"a {type(model).__name__} has no transform(graphs) and so no vectors: expected a fitted "
+            f"estimator such as InfoGraph"
+        )
+
+
+def embedded(model: Any, graphs: GraphSet) -> Any:
+    """The vectors that a model gives; sparse ones, of kernels with many features, are filled with zeros.
+
+    Raises:
+        InvalidParameter: that would take more than 4 GB.
+    """
+    vectors = model.transform(graphs)
+    if not hasattr(vectors, "toarray"):
+        return vectors
+    if vectors.shape[0] * vectors.shape[1] * 4 > MOST:
+        raise InvalidParameter(
+            f"{vectors.shape[0]:,} sparse vectors of {vectors.shape[1]:,} numbers would take more than "
+            f"{MOST >> 30} GB: use a model with shorter vectors, such as InfoGraph"
+        )
+    return vectors.astype(np.float32).toarray()
+
+
+def _is_pair(query: Any) -> bool:
+    """Whether it is one `(edge_index, node_features)` tuple, and not a tuple of graphs."""
+    if not isinstance(query, tuple) or len(query) != 2 or isinstance(query[0], GraphSet):
+        return False
+    return isinstance(query[0], list) or hasattr(query[0], "shape")
+
+
+def is_path(text: str) -> bool:
+    """Whether a text names a file or folder."""
+    try:
+        return bool(text.strip()) and Path(text).exists()
+    except (OSError, ValueError):  # too long for a path, or with a zero in it
+        return False
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
+
+
+def neighbours(
+    metric: Metric, store: Store, cells: Approximate | None, queries: NDArray[np.float32], k: int
+) -> Found:
+    """Rows and scores of the `k` nearest of each query, best first. (Q, k), (Q, k)."""
+    find = nearest if cells is None else cells.nearest
+    return find(metric, store.vectors, store.norms, queries, k)
+
+
+def neighbours_of_rows(
+    metric: Metric, store: Store, cells: Approximate | None, own: IntArray, k: int
+) -> Found:
+    """The same for stored vectors, each left out of its own neighbours."""
+    return without_own(neighbours(metric, store, cells, store.vectors[own], k + 1), own)
+
+
+def without_own(found: Found, own: IntArray) -> Found:
+    """Neighbours of stored vectors, with one too many of each, without the vectors themselves."""
+    rows, scores = found
+    keep = rows != own[:, None]
+    keep[keep.all(axis=1), -1] = False  # many equal ones stand before it: without the last
+    shape = (len(rows), rows.shape[1] - 1)
+    return rows[keep].reshape(shape), scores[keep].reshape(shape)
+
+
+def measured_recall(metric: Metric, store: Store, cells: Approximate | None, sample: int, k: int) -> float:
+    """The share of exact neighbours, or of others as near, that `cells` find; see `GraphIndex.recall`."""
+    if cells is None or len(store) < 2:
+        return 1.0
+    drawn = np.random.default_rng(0).choice(len(store), min(sample, len(store)), replace=False)
+    _, found = neighbours_of_rows(metric, store, cells, drawn, k)
+    _, exact = neighbours_of_rows(metric, store, None, drawn, k)
+    worst = exact[:, -1:]
+    return float((found >= worst if metric == "cosine" else found <= worst).mean())
+
+
+def cells_for(
+    metric: Metric, store: Store, approximate: bool | None, older: Approximate | None = None
+) -> Approximate | None:
+    """The approximate form of `store` if it is wanted; an older one serves while few vectors came after it.
+
+    Raises:
+        MissingExtra: `approximate=True` without faiss.
+    """
+    wanted = len(store) > EXACT_UP_TO if approximate is None else approximate
+    if not wanted:
+        return None
+    if older is not None and older.covered >= (1 - TAIL) * len(store):
+        return older
+    if approximate is None and not faiss_installed():
+        warnings.warn(
+            f"{len(store):,} vectors are searched exactly, as faiss is not installed: "
+            f"pip install 'infograph[search]'",
+            stacklevel=3,
+        )
+        return None
+    return Approximate.build(metric, store.vectors, store.norms)
+
+
+def check_faiss(approximate: bool | None) -> None:
+    """Refuse before the work what would fail after it.
+
+    Raises:
+        MissingExtra: `approximate=True` without faiss.
+    """
+    if approximate and not faiss_installed():
+        raise MissingExtra("faiss", "search")
+
+
+def represent(which: str | Path, read: Reader | None) -> Embeddings:
+    """The vectors that `which` gives, with all columns that are known of the graphs.
+
+    Args:
+        which: a model folder, a file of vectors, or a folder that `infograph index` made.
+        read: gives the graphs, read the way a schema asks for. A model needs it; to vectors that are there it
+            adds the columns of the graphs with the same ids.
+
+    Raises:
+        FileMissing: there is no such file or folder.
+        InvalidParameter: a model came without graphs.
+    """
+    path = Path(which)
+    found = _stored(path)
+    if found is not None:
+        return found if read is None else found.with_columns_of(read(None))
+    if not path.exists():
+        raise FileMissing(f"there is no model folder and no file of vectors {path}")
+    model = load(path)
+    if read is None:
+        raise InvalidParameter(f"{path} is a model: name the graphs it should turn into vectors, too")
+    check_embeds(model)
+    graphs = read(model.schema_)
+    return Embeddings.of(graphs, model.transform(graphs), columns=None)
+
+
+def _stored(path: Path) -> Embeddings | None:
+    """Vectors that are there already; None where a model must make them."""
+    if path.suffix in ENDINGS and not path.is_dir():
+        return read_embeddings(path)
+    if is_index(path):
+        index = GraphIndex.open(path)
+        return Embeddings(index.ids, index.vectors, index.columns)
+    return None
+
+
+def index_of(which: str | Path, read: Reader | None) -> tuple[GraphIndex, int]:
+    """The index in a folder, or one that is made for now: of a model's graphs, or of a file of vectors.
+
+    Also how many graphs have no vector and are left out.
+
+    Args:
+        which: a folder that `infograph index` made, a model folder, or a file of vectors.
+        read: gives the graphs, read the way a schema asks for; see `represent`.
+
+    Raises:
+        FileMissing: there is no such file or folder.
+        InvalidParameter: a model came without graphs, or an id stands twice.
+    """
+    path = Path(which)
+    if is_index(path):
+        return GraphIndex.open(path), 0
+    if read is not None and path.is_dir() and path.suffix not in ENDINGS:
+        model = load(path)
+        return GraphIndex.build(model, read(model.schema_)), 0
+    known = represent(path, read)
+    usable = known.select(known.usable)
+    return GraphIndex.of(usable), len(known) - len(usable)

@@ -9,15 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.contract import Task
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import missing
+from infograph.data.labels import Mark, Task, check_each_class, check_task, missing, task_of, without_mark
 from infograph.data.schema import Column
 from infograph.data.splits import Split, semi_supervised_split
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.learn.marks import Mark, without_mark
-from infograph.learn.task import check_each_class, check_task, task_of
 
 How = Literal["random", "scaffold"]
 TENTH = 0.1
@@ -187,7 +184,7 @@ def _spread(classes: NDArray[Any]) -> IntArray:
 def _by_scaffold(
     graphs: GraphSet, known: NDArray[np.bool_], labelled: int, held_out: tuple[int, int], seed: int
 ) -> Split:
-    from infograph.data.chem.scaffolds import scaffold_split
+    from infograph.data.splits import scaffold_split
 
     mark = Column(" labelled", "float")  # several targets count as labelled where one of them is
     marked = graphs.with_column("graph", mark, np.where(known, 1.0, np.nan))

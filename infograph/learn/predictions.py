@@ -1,23 +1,37 @@
-"""Predictions of a user's graphs as a table, and how wrong they are where the truth is known."""
+"""Predictions of a user's graphs as a table, how wrong they are, and files of them."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.contract import GraphPredictor
-from infograph.data.columns import id_array, objects
-from infograph.data.embeddings import PROBLEM, graph_values
+from infograph.data.convert import id_array, objects
 from infograph.data.graphset import GraphSet
-from infograph.data.units import graph_column, split_header
+from infograph.data.labels import class_name, missing, numeric_targets, without_mark
+from infograph.data.schema import Column
+from infograph.data.units import graph_column, match_name, split_header
+from infograph.data.vectors import (
+    PROBLEM,
+    Embeddings,
+    check_ending,
+    check_names,
+    graph_values,
+    write_embeddings,
+)
 from infograph.errors import InvalidParameter
-from infograph.learn.scores import Score, score_predictions
+from infograph.estimators.base import GraphPredictor, _article, check_embeds
+from infograph.io import check_writable, replaced_file
+from infograph.progress import WRONG, figure_text
 
 ID, PROBABILITY, STD = "id", "probability", "std"
+PARQUET, CSV, JSON_LINES = (".parquet",), (".csv",), (".json", ".jsonl")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,22 +116,6 @@ def check_predicts(model: Any, *, probabilities: bool = False) -> None:
         raise InvalidParameter(f"{_article(kind)} that predicts numbers has no probabilities of classes")
 
 
-def check_embeds(model: Any) -> None:
-    """Refuse models that have no vectors.
-
-    Raises:
-        InvalidParameter: says what the model can do.
-    """
-    if not hasattr(model, "transform"):
-        raise InvalidParameter(
-            f"{_article(type(model).__name__)} predicts and has no vectors: use infograph predict"
-        )
-
-
-def _article(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "AEIOU" else f"a {kind}"
-
-
 def _predict(
     model: Any, graphs: GraphSet, probabilities: bool, std: bool
 ) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
@@ -186,3 +184,203 @@ def _padded(values: NDArray[Any], good: list[int], n_rows: int) -> NDArray[Any]:
     for row, value in zip(good, values.tolist(), strict=True):
         gaps[row] = value
     return objects(gaps)
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse, before the work that leads to it, a file that cannot be written.
+
+    Raises:
+        InvalidParameter: its ending says nothing, or it is a folder.
+        OSError: its folder cannot be written to.
+    """
+    if Path(path).suffix not in (*PARQUET, *CSV, *JSON_LINES):
+        raise InvalidParameter(f"{path}: predictions are written to .parquet, .csv or .json files")
+    check_writable(path)
+
+
+def write_predictions(predictions: Predictions, path: str | Path) -> Path:
+    """Write to a file, whole or not at all; its ending says how.
+
+    Parquet has each unit as the metadata `unit` of its field; CSV and JSON lines (one object per line) have
+    it in brackets behind the column's name.
+    """
+    check_place(path)
+    path = Path(path)
+    with replaced_file(path) as work:
+        if path.suffix in JSON_LINES:
+            work.write_text(_json_lines(predictions), encoding="utf-8")
+        elif path.suffix in CSV:
+            import pyarrow.csv as csv
+
+            table = _table(predictions, gaps=True)
+            csv.write_csv(table.rename_columns([predictions.header(n) for n in table.column_names]), work)
+        else:
+            import pyarrow.parquet as parquet
+
+            parquet.write_table(_table(predictions), work)
+    return path
+
+
+def rows_of(predictions: Predictions) -> list[dict[str, Any]]:
+    """One JSON-ready mapping per graph, by column name; None where a value is missing."""
+    columns = {name: values.tolist() for name, values in predictions.columns.items()}
+    rows = zip(*columns.values(), strict=True)
+    return [{name: _plain(value) for name, value in zip(columns, row, strict=True)} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value
+
+
+def _json_lines(predictions: Predictions) -> str:
+    heads = {name: predictions.header(name) for name in predictions.columns}
+    lines = ({heads[name]: value for name, value in row.items()} for row in rows_of(predictions))
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _table(predictions: Predictions, *, gaps: bool = False) -> Any:
+    """As an Arrow table; with `gaps` a NaN is no value at all, which CSV writes as an empty cell."""
+    import pyarrow as pa
+
+    arrays, fields = [], []
+    for name, values in predictions.columns.items():
+        rows = values.tolist() if values.dtype.kind == "O" or values.ndim > 1 else values
+        array = pa.array(rows, from_pandas=gaps)
+        unit = predictions.units.get(name)
+        arrays.append(array)
+        fields.append(pa.field(name, array.type, metadata={"unit": unit} if unit else None))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+@dataclass(frozen=True)
+class Score:
+    """The error of one target: the mean absolute one, or the share of wrong classes.
+
+    Attributes:
+        target, unit: of what; "% wrong" is the unit of a share of wrong classes.
+        error: how wrong.
+        n_graphs: how many graphs have a value.
+    """
+
+    target: str
+    unit: str
+    error: float
+    n_graphs: int
+
+    def __str__(self) -> str:
+        name = "" if self.unit == WRONG else "mean absolute error "
+        return f"{self.target}: {name}{figure_text(self.error, self.unit)} over {self.n_graphs:,} graphs"
+
+
+def score_predictions(
+    model: GraphPredictor, graphs: GraphSet, predicted: NDArray[Any]
+) -> tuple[list[Score], list[str]]:
+    """The errors of the targets that the graphs have values of, and why others could not be compared.
+
+    Args:
+        model: whose predictions these are.
+        graphs: perhaps with the targets among their columns, named with or without their unit.
+        predicted: (G,) or (G, T) numbers, or (G,) classes.
+    """
+    classes, notes = hasattr(model, "classes_"), []
+    scores: list[Score] = []
+    table = predicted.reshape(len(predicted), -1).T  # (T, G)
+    for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
+        found = _own_column(graphs, name)
+        if found is None:
+            continue
+        graphs = without_mark(graphs, [found.name], model.unlabelled)
+        column = graphs.schema.column("graph", found.name)
+        if column is None or (column.kind != "float" and not classes):
+            continue
+        if unit and column.unit != unit and (column.unit or column.name != name):
+            notes.append(_other_unit(name, unit, column))
+            continue
+        error = errors_between(model, table[place], graphs, [column.name])[0]
+        if not math.isnan(error):
+            known = np.count_nonzero(~missing(graphs.values("graph", column.name)))
+            scores.append(Score(name, WRONG if classes else unit, error, int(known)))
+    return scores, notes
+
+
+def _own_column(graphs: GraphSet, target: str) -> Column | None:
+    """The graphs' column of a target: of its name, or of that but for the unit."""
+    names = [column.name for column in graphs.schema.graph]
+    found = match_name(names, target)
+    if found is None and split_header(target)[1]:
+        stem = split_header(target)[0]
+        alike = [name for name in names if split_header(name)[0] == stem]
+        found = alike[0] if len(alike) == 1 else None
+    return None if found is None else graphs.schema.column("graph", found)
+
+
+def _other_unit(target: str, unit: str, column: Column) -> str:
+    if column.unit:
+        return f"{target} was not compared: it is in {column.unit} here, and predicted in {unit}."
+    return (
+        f"{target} was not compared: the column {column.name!r} has no unit; if it is in {unit}, say "
+        f"--unit '{column.name}={unit}'."
+    )
+
+
+def embed_to_file(
+    model: Any,
+    graphs: GraphSet,
+    path: str | Path,
+    *,
+    columns: Sequence[str] = (),
+    keep_places: bool = False,
+) -> Embeddings:
+    """Write the vectors of `graphs` to a `.parquet`, `.csv` or `.npz` file, keyed by their ids.
+
+    Args:
+        model: a fitted model with vectors.
+        graphs: read with the model's schema.
+        path: the file; it appears whole or not at all.
+        columns: graph columns to write beside the vectors.
+        keep_places: whether rejected inputs keep their rows, with vectors of NaN and the column `problem`.
+
+    Raises:
+        InvalidParameter, SchemaMismatch: the model has no vectors, or the file's ending or a column's name is
+            not possible.
+        OSError: the file cannot be written.
+    """
+    check_embeds(model)
+    check_ending(path)
+    check_names(columns)
+    if keep_places and PROBLEM in columns:
+        raise InvalidParameter(
+            f"the column {PROBLEM!r} says why a row is empty: leave the graphs' own one out"
+        )
+    for name in columns:
+        graph_values(graphs, name)
+    check_writable(path)
+    vectors = model.transform(graphs)
+    embeddings = Embeddings.of(graphs, vectors, columns=columns, keep_places=keep_places)
+    write_embeddings(embeddings, path)
+    return embeddings
+
+
+def errors_of(model: GraphPredictor, graphs: GraphSet, targets: Sequence[str]) -> list[float]:
+    """Mean absolute error per target, or the share of wrong classes; NaN where no graph has a value."""
+    n_targets = 1 if hasattr(model, "classes_") else len(model.target_names_)
+    if not len(graphs):
+        return [math.nan] * n_targets
+    return errors_between(model, model.predict(graphs), graphs, targets)
+
+
+def errors_between(
+    model: GraphPredictor, predicted: NDArray[Any], graphs: GraphSet, targets: Sequence[str]
+) -> list[float]:
+    """The same for predictions that are there already."""
+    if hasattr(model, "classes_"):
+        given = graphs.values("graph", targets[0])
+        known = ~missing(given)
+        wrong = [class_name(a) != class_name(b) for a, b in zip(given[known], predicted[known], strict=True)]
+        return [float(np.mean(wrong)) if wrong else math.nan]
+    values = numeric_targets(list(targets), graphs, fitting=False).values  # (G, T)
+    wrong_by = np.abs(np.asarray(predicted).reshape(len(graphs), -1) - values)
+    return [
+        float(column[~np.isnan(column)].mean()) if (~np.isnan(column)).any() else math.nan
+        for column in wrong_by.T
+    ]

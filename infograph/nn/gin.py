@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from infograph.nn.batch import BatchRound, ColourBatch
-from infograph.nn.encoder import ColourEncoder
+from infograph.nn.encoder import ColourEncoder, Readout
 from infograph.nn.norm import WeightedBatchNorm
-from infograph.nn.readout import Readout
 
 
 def split_width(dim: int, layers: int) -> list[int]:

@@ -1,20 +1,167 @@
-"""A comparison of methods as text, CSV, Markdown and an HTML page; the best line is marked."""
+"""A comparison of methods on one set of graphs, from its labels to the files it leaves."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from infograph.data.storage import check_own, replaced_file
-from infograph.report.page import page
-from infograph.reproduce.compare import Compared
+import numpy as np
+
+from infograph.data.graphset import GraphSet
+from infograph.errors import InfoGraphError, InvalidParameter
+from infograph.evaluate.compare import (
+    METHODS,
+    Compared,
+    Limits,
+    Protocol,
+    Target,
+    compare,
+    find_method,
+    majority_line,
+)
+from infograph.io import check_own, replaced_file
+from infograph.progress import Watch
+from infograph.report.pages import page
 
 HEAD = ("method", "accuracy, %", "deviation", "seconds", "peak, MB", "")
+FILES = tuple(f"comparison.{ending}" for ending in ("json", "csv", "md", "html"))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods to compare on graphs with classes in the column `y`.
+
+    Attributes:
+        graphs: the graphs; those without a label are left out.
+        methods: names, or "all".
+        name: what the graphs are called.
+        protocol: how methods are judged.
+    """
+
+    graphs: GraphSet
+    methods: Sequence[str]
+    name: str = "graphs"
+    protocol: Protocol = Protocol()  # noqa: RUF009 - frozen
+
+    @property
+    def chosen(self) -> list[str]:
+        """The methods, "all" written out, each once."""
+        named = [one for name in self.methods for one in (METHODS if name == "all" else [name])]
+        if not named:
+            raise InvalidParameter(f"no methods to compare; there are: all, {', '.join(METHODS)}")
+        return list(dict.fromkeys(find_method(name).name for name in named))
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        p = self.protocol
+        return [
+            f"{p.folds} folds, {p.repeats} repeats; the deviation is over repeats. C and the settings of "
+            f"each method are chosen on {p.inner_folds} inner folds.",
+            "Methods see all graphs, without labels, before the folds are cut (as in the paper).",
+            "Seconds and memory are those of making features or Gram matrices, classifier excluded; of "
+            "methods with a random part, for all repeats.",
+        ]
+
+    def run(
+        self, out: Path, limits: Limits, watch: Watch, *, workers: int = 1, on: str = "local"
+    ) -> list[Compared]:
+        """Judge all methods, and leave `comparison.*` and a result file per method in a folder.
+
+        Args:
+            out: the folder.
+            limits: what each method may take.
+            watch: told of every method.
+            workers, on: see `infograph.evaluate.compare`.
+
+        Raises:
+            InvalidParameter: the graphs have no classes, or an unknown method is asked for.
+        """
+        chosen, target = self.chosen, Target.of(self.graphs, self.protocol.folds, self.protocol.inner_folds)
+        if target.judged is None:
+            raise InvalidParameter(
+                f"nothing to compare by: {target.notes[0]} Name a column of classes with --label."
+            )
+        check_comparison_folder(out)
+        judged = np.flatnonzero(target.judged)
+        graphs = self.graphs if len(judged) == len(self.graphs) else self.graphs[judged]
+        began: set[str] = set()
+
+        def tell(title: str, done: int, total: int, reason: str) -> None:
+            if title in began:
+                watch.advance(1 if workers == 1 else done, reason or title * (workers > 1))
+            elif workers == 1:
+                watch.stage(title, 1)
+            elif not began:
+                watch.stage("methods", total)
+            began.add(title)
+
+        rows = compare(
+            graphs,
+            target.values[judged],
+            chosen,
+            out,
+            protocol=self.protocol,
+            limits=limits,
+            watch=tell,
+            workers=workers,
+            on=on,
+        )
+        rows.append(majority_line(target.values[judged]))
+        about = {"source": self.name, "graphs": len(graphs), "protocol": vars(self.protocol)}
+        write_comparison(rows, out, f"Methods on {self.name}", [*self.notes, *target.notes], about)
+        return rows
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What one representation would take.
+
+    Attributes:
+        method, setting: which.
+        seconds, megabytes: None where the method cannot tell.
+        times: how often it is made.
+        problem: why the method would refuse the graphs, if it would.
+    """
+
+    method: str
+    setting: str
+    seconds: float | None = None
+    megabytes: float | None = None
+    times: int = 1
+    problem: str = ""
+
+    @property
+    def warning(self) -> str:
+        """A line for those who are about to start it, where it takes more than a minute or 1 GB."""
+        if self.problem:
+            return f"{self.method}: {self.problem}"
+        if self.seconds is None or self.megabytes is None or (self.seconds <= 60 and self.megabytes <= 1024):
+            return ""
+        times = f", {self.times} times" if self.times > 1 else ""
+        minutes = max(1, round(self.seconds / 60))
+        return f"{self.method} ({self.setting}): about {minutes} minutes{times}, {self.megabytes:,.0f} MB"
+
+
+def estimates(job: Comparison) -> Iterator[Estimated]:
+    """What the representations by each method would take, setting by setting."""
+    for name in job.chosen:
+        method = find_method(name)
+        for setting, make in method.settings.items():
+            often = job.protocol.repeats if method.random else 1
+            tell = getattr(make(0), "estimate", None)
+            try:
+                seconds, megabytes = (None, None) if tell is None else tell(job.graphs)
+            except InfoGraphError as error:
+                yield Estimated(method.title, setting, times=often, problem=str(error))
+                continue
+            yield Estimated(method.title, setting, seconds, megabytes, often)
 
 
 def best_line(rows: Sequence[Compared]) -> int | None:
@@ -69,9 +216,6 @@ def as_html(rows: Sequence[Compared], title: str, notes: Sequence[str]) -> str:
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     remarks = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return page(title, f'<div class="wide">{table}</div><ul>{remarks}</ul>')
-
-
-FILES = tuple(f"comparison.{ending}" for ending in ("json", "csv", "md", "html"))
 
 
 def check_comparison_folder(folder: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from infograph.progress import ShardProgress as Progress
+from infograph.scale.embed import Failure as Failure
+from infograph.scale.embed import Report as Report
 from infograph.scale.embed import embed_shards as embed_shards
-from infograph.scale.report import Failure as Failure
-from infograph.scale.report import Progress as Progress
-from infograph.scale.report import Report as Report
 from infograph.scale.store import Stored as Stored
 from infograph.scale.store import store_graphs as store_graphs
 

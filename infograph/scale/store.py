@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,19 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.formats.reading import MISSING, ReadOptions
-from infograph.data.graphset import GraphSet
-from infograph.data.rejected import PLACE
-from infograph.data.schema import Column
-from infograph.data.storage import check_outputs, replaced_file
-from infograph.data.stream import save_stream
+from infograph.data.graphset import (
+    GRAPHSET,
+    MARKER,
+    GraphSet,
+    describe_graphs,
+    joint_schema,
+    open_graphs,
+    recode,
+    save_graphs,
+)
+from infograph.data.labels import MISSING
+from infograph.data.read import PLACE, ReadOptions
+from infograph.data.schema import LEVELS, Column, Schema
+from infograph.data.tables import Block, read_blocks
 from infograph.data.units import split_header
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
-from infograph.scale.block import Block
-from infograph.scale.blocks import read_blocks
-from infograph.scale.job import BLOCK
-from infograph.scale.report import Progress
-from infograph.scale.shards import Inputs, find_shards
+from infograph.io import check_outputs, check_replaceable, replaced_file, replaced_folder
+from infograph.progress import ShardProgress
+from infograph.scale.shards import BLOCK, Inputs, find_shards
+
+Read = Callable[[Path], GraphSet]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +60,7 @@ def store_graphs(
     rejects: str | Path | None = None,
     reading: ReadOptions | None = None,
     block: int = BLOCK,
-    progress: Callable[[Progress], None] = lambda now: None,
+    progress: Callable[[ShardProgress], None] = lambda now: None,
 ) -> Stored:
     """Read files of graphs, however large, into one saved GraphSet.
 
@@ -94,12 +104,12 @@ def store_graphs(
                 for each in read_blocks(shard, block, options, columns):
                     for bad in each.rejected:
                         if writer is None:
-                            raise _named(bad.problem, shard.path, bad.graph_id)
+                            raise _invalid_row(bad.problem, shard.path, bad.graph_id)
                         writer.writerow((shard.path, each.start + bad.index, bad.graph_id, bad.problem))
                     rows, rejected = rows + len(each), rejected + len(each.rejected)
                     if each.graphs is not None:
                         yield kept.of(each, each.graphs, shard.path)
-                    progress(Progress(rows, done, len(shards), share))
+                    progress(ShardProgress(rows, done, len(shards), share))
 
         try:
             graphs = save_stream(chunks(), out, finish=kept.finish)
@@ -108,7 +118,7 @@ def store_graphs(
     return Stored(graphs, rows, rejected)
 
 
-def _named(problem: str, path: str, graph_id: str | int) -> InvalidGraph:
+def _invalid_row(problem: str, path: str, graph_id: str | int) -> InvalidGraph:
     found = PLACE.fullmatch(problem)
     place, why = ("", problem) if found is None else (f", {found[1]}", found[2])
     return InvalidGraph(f"{path}{place} (id {graph_id!r}): {why}; --rejects FILE leaves such rows out")
@@ -195,3 +205,98 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def save_stream(
+    chunks: Iterable[GraphSet],
+    folder: str | Path,
+    *,
+    finish: Callable[[GraphSet], GraphSet] = lambda graphs: graphs,
+) -> GraphSet:
+    """Write chunks of graphs, one after the other, as one GraphSet, and open it as a memory map.
+
+    The result is that of `concatenate(chunks)`: columns are matched by name, categories joined in the order
+    in which they come. The folder appears whole or not at all; until then, the chunks lie beside it, and take
+    as much room again.
+
+    Args:
+        chunks: the graphs; what could not be read when a chunk was made is not remembered.
+        folder: where to; it replaces an older GraphSet.
+        finish: applied to each chunk after the last one has come: what is known only then goes here.
+
+    Raises:
+        SchemaMismatch: the chunks have different columns, or were read with different options.
+        InvalidParameter: there is no graph at all, or the folder holds something else.
+    """
+    folder = Path(folder)
+    check_replaceable(folder, GRAPHSET)
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.absolute().parent) as name:
+        parts = [
+            save_graphs(chunk, Path(name) / str(number)) for number, chunk in enumerate(chunks) if len(chunk)
+        ]
+        if not parts:
+            raise InvalidParameter("nothing to save: the stream has no graph")
+        read: Read = lambda part: finish(open_graphs(part))  # noqa: E731
+        with replaced_folder(folder, GRAPHSET) as work:
+            _join(parts, joint_schema([read(part).schema for part in parts]), work, read)
+    return open_graphs(folder)
+
+
+def _join(parts: list[Path], schema: Schema, work: Path, read: Read) -> None:
+    """Copy the parts into the arrays of one set."""
+    shapes, kinds = _measure(parts, schema, read)
+    arrays = {
+        name: np.lib.format.open_memmap(work / f"{name}.npy", "w+", kinds[name], tuple(shapes[name]))
+        for name in shapes
+        if 0 not in shapes[name]
+    }
+    for name in shapes.keys() - arrays.keys():  # an empty file cannot be mapped
+        np.save(work / f"{name}.npy", np.zeros(shapes[name], kinds[name]))
+    at = dict.fromkeys(shapes, 0)
+    for part in parts:
+        for name, values in _named_arrays(read(part), schema):
+            place = at[name]
+            if name in ("node_ptr", "edge_ptr"):
+                arrays[name][place + 1 : place + len(values)] = values[1:] + arrays[name][place]
+                at[name] += len(values) - 1
+            elif name == "edges":
+                arrays[name][:, place : place + values.shape[1]] = values
+                at[name] += values.shape[1]
+            elif len(values):
+                arrays[name][place : place + len(values)] = values
+                at[name] += len(values)
+    for array in arrays.values():
+        array.flush()
+    (work / MARKER).write_text(json.dumps(describe_graphs(schema, shapes), indent=1))
+
+
+def _measure(
+    parts: list[Path], schema: Schema, read: Read
+) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
+    """The shape and the type of every array."""
+    shapes: dict[str, list[int]] = {}
+    kinds: dict[str, np.dtype[Any]] = {}
+    for part in parts:
+        for name, values in _named_arrays(read(part), schema):
+            if name not in shapes:
+                shapes[name], kinds[name] = list(values.shape), values.dtype
+                continue
+            along, pointer = int(name == "edges"), name in ("node_ptr", "edge_ptr")
+            shapes[name][along] += values.shape[along] - int(pointer)
+            mixed = values.dtype.kind != kinds[name].kind and "U" in (values.dtype.kind, kinds[name].kind)
+            both = [
+                np.dtype("U21") if mixed and kind.kind != "U" else kind
+                for kind in (values.dtype, kinds[name])
+            ]
+            kinds[name] = np.promote_types(*both)
+    return shapes, kinds
+
+
+def _named_arrays(graphs: GraphSet, schema: Schema) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of a set in the codes of `schema`, by the names of their files."""
+    for name in ("node_ptr", "edge_ptr", "edges", "ids"):
+        yield name, getattr(graphs, name)
+    for level in LEVELS:
+        for position, column in enumerate(getattr(schema, level)):
+            yield f"{level}_{position}", recode(graphs, level, column)[0]

@@ -10,12 +10,11 @@ import dataclasses
 import json
 from typing import TextIO
 
+from infograph.data.tables import Shard
 from infograph.errors import InfoGraphError
-from infograph.scale.embedder import Embedder
-from infograph.scale.job import Job
-from infograph.scale.outcome import attempt, failed
-from infograph.scale.shards import Shard
-from infograph.workers.child import Say, run_child
+from infograph.jobs import Say, run_child
+from infograph.scale.embed import Embedder, attempt, failed
+from infograph.scale.shards import Job
 
 
 def main(lines: TextIO, say: Say) -> None:

@@ -12,8 +12,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from infograph.data.storage import replaced_file
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
+from infograph.io import replaced_file
 
 FILE = "checkpoint.safetensors"
 

@@ -1,26 +1,35 @@
-"""The training loop: epochs over seeded batches, history, validation, checkpoints, resume."""
+"""The training loop: feeds, epochs, history, validation, schedule, resume; alone or in a team."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
+from infograph.data.graphset import IntArray
 from infograph.errors import CheckpointMismatch, InvalidParameter, TrainingDiverged
-from infograph.methods.terms import LossTerms
+from infograph.nn.batch import Batcher
+from infograph.nn.encoder import NodeBatcher
+from infograph.nn.norm import Peers, norms_with_momentum
+from infograph.nn.pairs import LinkBatcher
+from infograph.objectives.contrast import Negatives
+from infograph.objectives.objective import LossTerms, Source, Step
+from infograph.progress import ERROR, Epoch, Progress, Watcher
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
-from infograph.train.feeds import Feed
-from infograph.train.figures import ERROR
-from infograph.train.schedule import Schedule, best_epoch
 
-Epoch = dict[str, float]
 Weights = dict[str, Tensor]
 TINY = 1e-30
+THRESHOLD = 1e-4  # what counts as better: by that share, as in torch's ReduceLROnPlateau
+AnyBatcher = Batcher | NodeBatcher | LinkBatcher
 
 
 @dataclass(frozen=True)
@@ -49,20 +58,6 @@ class Plan:
     validate: Callable[[], Epoch] | None = None
     keeps: bool = True
     earlier: int = 0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands, after every step."""
-
-    epoch: int
-    epochs: int
-    step: int
-    steps: int
-    shown: Epoch
-
-
-Watcher = Callable[[Progress], None]
 
 
 def train(
@@ -207,3 +202,323 @@ def _epoch(
             for watcher in watchers:
                 watcher(Progress(*epoch, step, len(updates), record))
     return record, len(updates)
+
+
+class Feed(Protocol):
+    """Gives the updates of an epoch, from the epoch's number alone, so that a resumed run repeats them."""
+
+    def updates(self, epoch: int) -> Sequence[Any]:
+        """What the updates of an epoch are made of."""
+        ...
+
+    def batch(self, update: Any) -> Any:
+        """What the network is called with."""
+        ...
+
+    def size(self, update: Any) -> int:
+        """How many graphs an update counts for in the means of an epoch."""
+        ...
+
+
+@dataclass(frozen=True)
+class GraphFeed:
+    """All graphs, shuffled, in batches of at least two.
+
+    Attributes:
+        source: makes batches.
+        sizes: (G,) nodes per graph.
+        batch_size: graphs per update.
+        max_nodes: nodes per update, as long as the least number of graphs remains.
+        seed: of the order.
+        least: graphs per update, at least.
+    """
+
+    source: Source
+    sizes: IntArray
+    batch_size: int
+    max_nodes: int
+    seed: int
+    least: int = 2
+
+    def updates(self, epoch: int) -> list[IntArray]:
+        """Positions of graphs."""
+        order = shuffled(len(self.sizes), self.seed, epoch)
+        return cut(order, self.sizes, self.batch_size, self.max_nodes, least=self.least)
+
+    def batch(self, update: IntArray) -> Any:
+        """The batch of these graphs."""
+        return self.source.batch(update)
+
+    def size(self, update: IntArray) -> int:
+        """How many they are."""
+        return len(update)
+
+
+@dataclass(frozen=True)
+class StepFeed:
+    """Labelled graphs, each about once per epoch, and as many others beside them.
+
+    Attributes:
+        source: makes batches.
+        targets: (G, T) or (G,) targets of all graphs; those of unlabelled graphs are never looked at.
+        labelled: positions of the labelled graphs.
+        everyone: positions of all graphs to learn from without labels, the labelled ones included.
+        batch_size: labelled graphs per update, and unlabelled ones.
+        n_updates: updates per epoch; the labelled graphs come round as often as needed.
+        seed: of the order.
+        unlabelled: whether unlabelled graphs are needed.
+    """
+
+    source: Source
+    targets: Tensor
+    labelled: IntArray
+    everyone: IntArray
+    batch_size: int
+    n_updates: int
+    seed: int
+    unlabelled: bool = True
+
+    def updates(self, epoch: int) -> list[tuple[IntArray, IntArray]]:
+        """Positions of labelled and of unlabelled graphs."""
+        rng = np.random.default_rng([self.seed, epoch])
+        size = min(self.batch_size, len(self.labelled))
+        labelled = _rounds(rng, self.labelled, size, self.n_updates)
+        if not self.unlabelled:
+            nobody = np.zeros(0, np.int64)
+            return [(graphs, nobody) for graphs in labelled]
+        size = min(self.batch_size, len(self.everyone))
+        others = _rounds(rng, self.everyone, size, self.n_updates)
+        return list(zip(labelled, others, strict=True))
+
+    def batch(self, update: tuple[IntArray, IntArray]) -> Step:
+        """The update's graphs and targets."""
+        labelled, unlabelled = update
+        return Step(self.source, labelled, unlabelled, self.targets[torch.from_numpy(labelled)])
+
+    def size(self, update: tuple[IntArray, IntArray]) -> int:
+        """How many labelled graphs there are."""
+        return len(update[0])
+
+
+def _rounds(rng: np.random.Generator, graphs: IntArray, size: int, n_batches: int) -> list[IntArray]:
+    """Batches of `size` graphs: all of them in random order, then all again in another.
+
+    No graph is twice in a batch, where it would be its own negative: what the end of a round gave to a batch
+    comes last in the next round.
+    """
+    drawn = [rng.permutation(graphs)]
+    for rounds in range(1, -(-size * n_batches // len(graphs))):
+        n_begun = rounds * len(graphs) % size  # graphs in the batch that the next round completes
+        order = rng.permutation(graphs)
+        late = np.isin(order, drawn[-1][len(graphs) - n_begun :])
+        drawn.append(np.concatenate([order[~late], order[late]]))
+    return np.split(np.concatenate(drawn)[: size * n_batches], n_batches)
+
+
+def shuffled(n_graphs: int, seed: int, epoch: int) -> IntArray:
+    """The order of the graphs in an epoch, from seed and epoch alone: a resumed run repeats it."""
+    return np.random.default_rng([seed, epoch]).permutation(n_graphs)
+
+
+def cut(order: IntArray, sizes: IntArray, batch_size: int, max_nodes: int, least: int = 1) -> list[IntArray]:
+    """Cut an order into batches of at most `batch_size` graphs and, from `least` graphs on, `max_nodes`
+    nodes.
+
+    A last batch of fewer than `least` graphs joins the one before: contrast needs two graphs.
+    """
+    if 0 < len(order) <= batch_size and sizes[order].sum() <= max_nodes:
+        return [np.array(order)]
+    batches: list[list[int]] = [[]]
+    nodes = 0
+    for graph in order.tolist():
+        size = int(sizes[graph])
+        full = len(batches[-1]) >= batch_size or nodes + size > max_nodes
+        if full and len(batches[-1]) >= least:
+            batches.append([])
+            nodes = 0
+        batches[-1].append(graph)
+        nodes += size
+    if len(batches) > 1 and len(batches[-1]) < least:
+        batches[-2].extend(batches.pop())
+    return [np.array(batch) for batch in batches if batch]
+
+
+# When to lower the learning rate, when to stop, and which epoch was best: functions of the errors so far.
+#
+# Nothing here has a state, so that a resumed run decides as an uninterrupted one would.
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Plateau schedule and early stopping; the defaults are those of the paper's code for molecules.
+
+    Attributes:
+        lr: the learning rate at the start.
+        factor: what the rate is multiplied with once the error has not improved ...
+        patience: ... for more than that many epochs.
+        floor: the least rate.
+        stop_after: epochs without improvement after which training ends; None for never.
+    """
+
+    lr: float
+    factor: float = 0.7
+    patience: int = 5
+    floor: float = 1e-6
+    stop_after: int | None = None
+
+    def rate(self, errors: Sequence[float]) -> float:
+        """The learning rate of the next epoch, as torch's ReduceLROnPlateau gives it."""
+        rate, best, waited = self.lr, math.inf, 0
+        for error in errors:
+            if error < best * (1 - THRESHOLD) if best >= 0 else error < best * (1 + THRESHOLD):
+                best, waited = error, 0
+            else:
+                waited += 1
+            if waited > self.patience:
+                rate, waited = min(rate, max(rate * self.factor, self.floor)), 0
+        return rate
+
+    def ended(self, errors: Sequence[float]) -> bool:
+        """Whether to stop before the next epoch."""
+        return self.stop_after is not None and len(errors) - 1 - best_epoch(errors) >= self.stop_after
+
+
+def best_epoch(errors: Sequence[float]) -> int:
+    """The first epoch, from 0, with the least error; -1 before the first, NaN is worst."""
+    clean = [math.inf if math.isnan(error) else error for error in errors]
+    return clean.index(min(clean)) if clean else -1
+
+
+@torch.no_grad()
+def collect_statistics(network: nn.Module, encode: Callable[[Any], object], batches: Iterable[Any]) -> None:
+    """Run `encode` over all batches in training mode; every BatchNorm of `network` averages what it sees."""
+    with norms_with_momentum(network, None) as norms:  # a plain average
+        for norm in norms:
+            norm.reset_running_stats()
+        network.train()
+        try:
+            for batch in batches:
+                encode(batch)
+        finally:
+            network.eval()
+
+
+@torch.inference_mode()
+def compute(
+    network: nn.Module,
+    source: AnyBatcher,
+    what: Callable[[Any], Tensor],
+    *,
+    nodes: bool = False,
+) -> NDArray[np.float32]:
+    """`what` of all graphs, joined, with the network in evaluation mode."""
+    network.eval()
+    n_graphs = len(source.loads)
+    batches = cut(np.arange(n_graphs), source.loads, n_graphs, source.most)
+    parts = [what(source.batch(chosen, nodes=nodes)).float().cpu() for chosen in batches]
+    joined: NDArray[np.float32] = torch.cat(parts).numpy()
+    return joined
+
+
+@dataclass(frozen=True)
+class Team:
+    """Workers that share every batch.
+
+    Attributes:
+        workers: how many, with one thread each.
+        on: "local" for processes of this machine, "ray" or "ray://address" for a Ray cluster.
+        negatives: "global": a patch is contrasted with the graphs of all workers, as one process would do;
+            "local": with those of its own worker, which needs less talk.
+    """
+
+    workers: int = 1
+    on: str = "local"
+    negatives: Negatives = "global"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
+            raise InvalidParameter(f"workers={self.workers!r}: expected 1 or more")
+        if self.negatives not in get_args(Negatives):
+            raise InvalidParameter(f"negatives={self.negatives!r}: expected 'global' or 'local'")
+        if self.on != "local" and self.on.partition("://")[0] != "ray":
+            raise InvalidParameter(
+                f"on={self.on!r}: expected 'local', 'ray', or a cluster such as 'ray://host:10001'"
+            )
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is just this process."""
+        return self.workers == 1 and self.on == "local"
+
+    @property
+    def least(self) -> int:
+        """Graphs that a batch must have: every worker gets one, and two where it has to find negatives."""
+        return max(2, self.workers if self.negatives == "global" else 2 * self.workers)
+
+
+SOLO = Team()
+
+
+def deal(graphs: IntArray, costs: IntArray, workers: int, least: int = 1) -> list[IntArray]:
+    """Divide graphs among workers so that all have about the same to do: the costliest first, each to the
+    worker with the least so far, but `least` graphs to everyone. The same on every worker.
+    """
+    parts: list[list[int]] = [[] for _ in range(workers)]
+    loads = [0] * workers
+    for dealt, place in enumerate(np.argsort(-costs[graphs], kind="stable")):
+        lacking = [worker for worker in range(workers) if len(parts[worker]) < least]
+        reserved = sum(least - len(parts[worker]) for worker in lacking)
+        among = lacking if len(graphs) - dealt <= reserved else range(workers)
+        worker = min(among, key=lambda each: (loads[each], each))
+        parts[worker].append(int(place))
+        loads[worker] += int(costs[graphs[place]]) + 1
+    return [graphs[sorted(part)] for part in parts]
+
+
+@dataclass(frozen=True)
+class PartFeed:
+    """One worker's part of every update of a feed.
+
+    Attributes:
+        whole: gives the updates, the same for all workers.
+        costs: (G,) what a graph costs.
+        rank: the number of this worker.
+        workers: how many there are.
+    """
+
+    whole: GraphFeed
+    costs: IntArray
+    rank: int
+    workers: int
+
+    def updates(self, epoch: int) -> list[IntArray]:
+        """Positions of the graphs of all workers."""
+        return self.whole.updates(epoch)
+
+    def batch(self, update: IntArray) -> Any:
+        """The batch of this worker's graphs."""
+        least = max(1, self.whole.least // self.workers)
+        return self.whole.batch(deal(update, self.costs, self.workers, least)[self.rank])
+
+    def size(self, update: IntArray) -> int:
+        """How many graphs all workers have."""
+        return self.whole.size(update)
+
+
+class SharedLoss:
+    """The loss of a batch whose graphs are on several workers, for `train`.
+
+    Its value is that of the whole batch. Its gradient is that of this worker's share, times the number of
+    workers, because DistributedDataParallel averages what should be added up.
+    """
+
+    def __init__(self, network: nn.Module, peers: Peers) -> None:
+        self._peers = peers
+        self._network = DistributedDataParallel(network)
+
+    def __call__(self, batch: Any) -> LossTerms:
+        """The loss of a batch, of which this is the part with this worker's graphs."""
+        terms: LossTerms = self._network(batch)
+        scaled = terms.total * self._peers.size
+        whole = self._peers.sum(terms.total)
+        return LossTerms(scaled + (whole - scaled.detach()), terms.shown)

@@ -22,7 +22,7 @@ from infograph import (
     WeisfeilerLehman,
     load_dataset,
 )
-from infograph.baselines.kernel import GraphKernel
+from infograph.baselines.base import GraphKernel
 from infograph.errors import FileMissing, InvalidParameter, NotFitted
 
 KERNELS = [

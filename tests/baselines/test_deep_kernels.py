@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import infograph
 from infograph import DeepGraphKernel, as_graphset, load_dataset
-from infograph.baselines.substructures import find, sentences
+from infograph.baselines.deep_kernel import find, sentences
 from infograph.errors import InvalidParameter
 
 STRUCTURES = ("wl", "graphlet", "walk", "shortest-path")

@@ -14,11 +14,11 @@ from sklearn.pipeline import make_pipeline
 
 import infograph
 from infograph import Graph2Vec, Node2Vec, Sub2Vec, as_graphset, load_dataset
-from infograph.baselines.documents import document_keys
+from infograph.baselines.graph2vec import document_keys
 from infograph.baselines.node2vec import budget
 from infograph.baselines.skipgram import word_vectors
-from infograph.baselines.tokens import number_tokens
 from infograph.baselines.walks import random_walks
+from infograph.baselines.words import number_tokens
 from infograph.errors import InvalidParameter, NotFitted, SchemaMismatch
 
 SMALL = {"dim": 12, "epochs": 3}

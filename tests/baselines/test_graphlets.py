@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from infograph import Graphlets, as_graphset, load_dataset
-from infograph.baselines.graphlet_types import PAIRS, five_node_types
+from infograph.baselines.graphlets import PAIRS, five_node_types
 from infograph.errors import InvalidParameter
 from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds
 

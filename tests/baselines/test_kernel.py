@@ -18,11 +18,10 @@ from sklearn.svm import SVC
 
 import infograph
 from infograph import Graphlets, RandomWalk, ShortestPath, WeisfeilerLehman, cross_validate, load_dataset
-from infograph.baselines.products import inner_products
-from infograph.baselines.vocabulary import Vocabulary
-from infograph.data.assemble import Record, assemble
+from infograph.baselines.words import Vocabulary, inner_products
+from infograph.data.convert import Record, assemble
 from infograph.errors import InvalidFile, InvalidParameter, NotFitted, SchemaMismatch
-from infograph.evaluate.gram import Gram
+from infograph.evaluate.cross_validation import Gram
 from tests.baselines.oracles import permuted, random_set, seeds
 
 KERNELS = [
@@ -280,7 +279,7 @@ def test_molecules_are_read_the_way_they_were_fitted():
 @pytest.mark.parametrize("same", [True, False])
 def test_inner_products_of_sparse_matrices(same, monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr("infograph.baselines.products.BLOCK", 50)  # many blocks
+    monkeypatch.setattr("infograph.baselines.words.BLOCK", 50)  # many blocks
     counts = [rng.poisson(np.tile([5.0, 0.01, 0.001], 40), (size, 120)) for size in (33, 21)]
     x, y = (csr_matrix(c.astype(float)) for c in counts)
     y = x if same else y

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import infograph
 from infograph import MultiscaleLaplacian, as_graphset, load_dataset
-from infograph.baselines.neighbourhoods import simplified
+from infograph.baselines.laplacian import simplified
 from infograph.errors import InvalidParameter
 
 FULL = {"rank": 500, "n_landmarks": 500, "max_ego": 64, "share": False}

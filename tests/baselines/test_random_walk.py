@@ -10,7 +10,7 @@ from hypothesis import given
 from scipy.sparse import csr_matrix
 
 from infograph import RandomWalk, as_graphset, load_dataset
-from infograph.baselines.walk_series import arc_matrix, largest_norm, n_terms
+from infograph.baselines.random_walk import arc_matrix, largest_norm, n_terms
 from infograph.errors import InvalidParameter
 from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds, walk_value
 

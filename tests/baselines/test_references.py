@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import infograph
 from infograph import AtomCounts, FingerprintForest, MeanPredictor, as_graphset, load_dataset
-from infograph.baselines.morgan import morgan_fingerprints
+from infograph.baselines.references import morgan_fingerprints
 from infograph.data.schema import Column
 from infograph.errors import (
     InvalidGraph,
@@ -209,7 +209,7 @@ def test_the_forest_of_classes_is_that_of_scikit_learn(graphs):
 def test_forests_of_many_molecules_are_predicted_in_pieces(graphs, monkeypatch):
     model = FingerprintForest(n_trees=3).fit(graphs, MASS)
     whole = model.predict(graphs)
-    monkeypatch.setattr("infograph.baselines.fingerprints.CHUNK", 7)
+    monkeypatch.setattr("infograph.baselines.references.CHUNK", 7)
     assert np.array_equal(model.predict(graphs), whole)
 
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from infograph.baselines.skipgram import (
+    attract,
     document_vectors,
     first_vectors,
     infer_documents,
+    learn_documents,
+    learn_walks,
     noise_table,
     word_vectors,
 )
-from infograph.baselines.skipgram_documents import attract, learn_documents
-from infograph.baselines.skipgram_walks import learn_walks
 
 
 def topics(n_rows: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

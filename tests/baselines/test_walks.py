@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from infograph import as_graphset
-from infograph.baselines import stepping
+from infograph.baselines import walks as walks_module
 from infograph.baselines.walks import neighbours_of, random_walks
 from infograph.errors import InvalidGraph
 
@@ -65,7 +65,7 @@ def test_the_exact_scan_has_the_same_probabilities():
     shares = (np.arange(20_000) + 0.5) / 20_000
     for before, at in [(0, 2), (3, 2), (4, 3), (6, 6)]:
         drawn = [
-            stepping.scan(known.ptr, known.neighbours, known.cumulative, before, at, 0.3, 3.0, s)
+            walks_module.scan(known.ptr, known.neighbours, known.cumulative, before, at, 0.3, 3.0, s)
             for s in shares
         ]
         share = np.bincount(drawn, minlength=7) / len(shares)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from infograph import WeisfeilerLehman, load_dataset
-from infograph.baselines.subtrees import named_colours
-from infograph.data.assemble import Record, assemble
+from infograph.baselines.words import named_colours
+from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter

@@ -14,11 +14,10 @@ import pytest
 
 from infograph import AtomCounts, InfoGraphRegressor, load, load_dataset
 from infograph.cli import main
-from infograph.data.files import read_graphs
-from infograph.data.qm9.read import read_qm9
-from infograph.data.sets.catalogue import entry_for
-from infograph.data.sets.places import wheel_folder
-from infograph.data.storage import save_graphs
+from infograph.data.datasets import entry_for, wheel_folder
+from infograph.data.graphset import save_graphs
+from infograph.data.qm9 import read_qm9
+from infograph.data.read import read_graphs
 from infograph.learn.parts import make_parts
 from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import MOLECULES, Run, environment

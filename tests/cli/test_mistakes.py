@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infograph.data.embedding_files import read_embeddings
+from infograph.data.vectors import read_embeddings
 from tests.cli.conftest import SMALL, Result, Run
 
 
@@ -207,7 +207,7 @@ def test_defects_are_no_tracebacks(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     def broken(**_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("infograph.data.sets.registry.describe_datasets", broken)
+    monkeypatch.setattr("infograph.data.datasets.describe_datasets", broken)
     done = run("datasets")
     assert done.code == 1
     assert done.err.startswith("Failed: RuntimeError: a bug")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infograph.cli.progress import Reading
 from infograph.data.graphset import GraphSet
-from infograph.data.progress import Progress
+from infograph.progress import OnProgress, Reading
 from tests.cli.conftest import Run
 
 
@@ -32,7 +31,7 @@ def test_nothing_is_shown_of_quick_readers(capsys: pytest.CaptureFixture[str]) -
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=width)
-    monkeypatch.setattr("infograph.cli.progress.err", lambda: console)
+    monkeypatch.setattr("infograph.progress.err", lambda: console)
     with Reading("QM9") as bar:
         for job in (0, 1):  # a download, then the parsing
             for done in (1, 60, 100):
@@ -43,11 +42,11 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> Non
 def test_the_bar_reaches_the_reader(
     run: Run, monkeypatch: pytest.MonkeyPatch, corner_cases: GraphSet
 ) -> None:
-    def slow(name: str, *, download: bool | None, progress: Progress) -> GraphSet:
+    def slow(name: str, *, download: bool | None, progress: OnProgress) -> GraphSet:
         progress(10, 10)
         return corner_cases
 
-    monkeypatch.setattr("infograph.data.sets.registry.load_dataset", slow)
+    monkeypatch.setattr("infograph.data.datasets.load_dataset", slow)
     done = run("info", "QM9", "--json")
     assert done.json["graphs"] == 10
     assert done.err == "reading QM9: 10 of 10\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from infograph.cli.reproduce_running import RunOptions
-from infograph.reproduce import grid
-from infograph.reproduce.cells import Cell
+from infograph.cells import Cell
+from infograph.cli.reproduce import RunOptions
+from infograph.paper import run as run_module
 from tests.cli.conftest import Run
 
 
@@ -76,7 +76,7 @@ def test_a_training_that_diverges_is_said_and_the_others_go_on(
             return {"unit": "eV", "empty": "the loss became nan", "scores": {}}
         return {"unit": "eV", "scores": {"test_mae": 2.5}}
 
-    monkeypatch.setattr(grid, "compute", compute)
+    monkeypatch.setattr(run_module, "compute", compute)
     command = ("reproduce", "table2", "--target", "U0", "--objective", "mean,atom-counts")
     done = run(*command, "--results", tmp_path)
     assert done.code == 0 and "atom-counts" in done.out
@@ -87,7 +87,7 @@ def test_a_training_that_diverges_is_said_and_the_others_go_on(
 def test_what_a_cell_lacks_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(grid, "compute", lambda *_: {"empty": "", "lacking": "diverged in epoch 57"})
+    monkeypatch.setattr(run_module, "compute", lambda *_: {"empty": "", "lacking": "diverged in epoch 57"})
     cell = Cell("table1", "MUTAG infograph", {"data": "MUTAG", "method": "infograph"})
     (found,) = RunOptions(results=tmp_path).run([[cell]])
     assert found["lacking"] and "MUTAG infograph: diverged in epoch 57 (1 of 1" in capsys.readouterr().err

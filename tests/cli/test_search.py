@@ -10,8 +10,8 @@ import pytest
 
 from infograph import load
 from infograph.cli import main
-from infograph.data.files import read_graphs
-from infograph.index import GraphIndex, approximate
+from infograph.data.read import read_graphs
+from infograph.index import GraphIndex, nearest
 from tests.cli.conftest import MOLECULES, Run
 from tests.cli.test_mistakes import check
 
@@ -44,7 +44,7 @@ def test_index_saves_what_the_library_would(
     assert (about["graphs"], about["dim"], about["metric"], about["approximate"]) == (24, 8, "cosine", False)
 
 
-@pytest.mark.skipif(not approximate.faiss_installed(), reason="faiss is not installed")
+@pytest.mark.skipif(not nearest.faiss_installed(), reason="faiss is not installed")
 def test_an_approximate_index(run: Run, molecules: Path, molecule_model: Path, tmp_path: Path) -> None:
     done = run("index", molecule_model, molecules, "--out", tmp_path / "index", "--approximate")
     assert "approximate search" in done.out
@@ -172,11 +172,11 @@ def test_mistakes(run: Run, folder: Path, molecule_model: Path, molecules: Path,
 def test_without_faiss(
     run: Run, molecule_model: Path, molecules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infograph.index import neighbours
+    from infograph.index import graph_index
 
-    monkeypatch.setattr(neighbours, "faiss_installed", lambda: False)
+    monkeypatch.setattr(graph_index, "faiss_installed", lambda: False)
     words = ("index", molecule_model, molecules, "--out", tmp_path / "i")
     check(run(*words, "--approximate"), "this needs faiss", "infograph[search]")
-    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 10)
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 10)
     done = run(*words)
     assert done.code == 0 and "24 vectors are searched exactly, as faiss is not installed" in done.err

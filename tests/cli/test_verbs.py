@@ -8,12 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from infograph import InfoGraph, InfoGraphRegressor, __version__, load, load_dataset
-from infograph.cli.label_options import LabelOptions
-from infograph.cli.model_options import ModelOptions
-from infograph.cli.options import ColumnOptions
-from infograph.data.embedding_files import read_embeddings
-from infograph.data.files import read_graphs
-from infograph.estimators.networks import DEFAULT_LAYERS
+from infograph.cli.options import ColumnOptions, LabelOptions, ModelOptions
+from infograph.data.read import read_graphs
+from infograph.data.vectors import read_embeddings
+from infograph.estimators.architecture import DEFAULT_LAYERS
 from tests.cli.conftest import SMALL, Run
 
 

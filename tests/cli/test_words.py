@@ -9,8 +9,8 @@ import pytest
 
 from infograph import load
 from infograph.cli import main
-from infograph.cli.label_options import LabelOptions
-from infograph.data.files import read_graphs
+from infograph.cli.options import LabelOptions
+from infograph.data.read import read_graphs
 from tests.cli.conftest import MOLECULES, Run
 from tests.cli.test_mistakes import check
 

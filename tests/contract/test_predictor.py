@@ -13,10 +13,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 
 import infograph
 from infograph import AtomCounts, FingerprintForest, MeanPredictor, as_graphset, load_dataset
-from infograph.contract import GraphPredictor, GraphTransformer
-from infograph.contract.predictor import r_squared
+from infograph.data.labels import Scaler
 from infograph.data.schema import Column, Schema
-from infograph.data.targets import Scaler
 from infograph.errors import (
     InvalidFile,
     InvalidGraph,
@@ -26,6 +24,7 @@ from infograph.errors import (
     NothingLeft,
     TargetWarning,
 )
+from infograph.estimators.base import GraphPredictor, GraphTransformer, r_squared
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCC", "CCOC", "c1ccncc1", "CNC", "OCC(O)CO", "CC#N"] * 3
 SIZE = np.array([float(len(text)) for text in SMILES])

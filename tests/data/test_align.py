@@ -9,9 +9,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from infograph.data.align import align, concatenate
 from infograph.data.convert import as_graphset, from_networkx
-from infograph.data.graphset import GraphSet
+from infograph.data.graphset import GraphSet, align, concatenate
 from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidGraph, SchemaMismatch, UnknownCategoryWarning
 

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infograph import load_dataset
-from infograph.data.assemble import Record, assemble
-from infograph.data.colour_blocks import refine_on_disk
-from infograph.data.colours import edge_width, group_rows, node_width, refine
+from infograph.data.colours import edge_width, group_rows, node_width, refine, refine_on_disk
+from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Role, Schema
 from tests.baselines.oracles import needs_real

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from networkx.algorithms.isomorphism import categorical_multiedge_match, categorical_node_match
 from torch_geometric.data import Batch, Data
 
-from infograph.data.convert import as_graphset, from_networkx
-from infograph.data.export import to_networkx, to_pyg
+from infograph.data.convert import as_graphset, from_networkx, to_networkx, to_pyg
 from infograph.data.graphset import GraphSet
 from infograph.errors import InvalidGraph, InvalidParameter
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infograph.data.chem.duplicates import RULES, resolve_duplicates
-from infograph.data.chem.molecules import from_molecules
-from infograph.data.columns import store_graph_column
-from infograph.data.convert import from_edges
+from infograph.data.cleaning import RULES, resolve_duplicates
+from infograph.data.convert import from_edges, store_graph_column
 from infograph.data.graphset import GraphSet
+from infograph.data.molecules import from_molecules
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, SchemaMismatch
 

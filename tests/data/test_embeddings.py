@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from infograph.data.convert import as_graphset
-from infograph.data.embedding_files import holds_embeddings, read_embeddings, write_embeddings
-from infograph.data.embeddings import Embeddings
 from infograph.data.graphset import GraphSet
+from infograph.data.vectors import Embeddings, holds_embeddings, read_embeddings, write_embeddings
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
 
 ENDINGS = [".parquet", ".csv", ".npz"]

@@ -16,10 +16,8 @@ from rdkit import Chem
 from rdkit.Chem import AllChem
 
 from infograph.data.convert import as_graphset
-from infograph.data.files import read_graphs
-from infograph.data.formats.reading import typed
-from infograph.data.graphset import GraphSet
-from infograph.data.storage import save_graphs
+from infograph.data.graphset import GraphSet, save_graphs
+from infograph.data.read import read_graphs, typed
 from infograph.errors import (
     FileMissing,
     InvalidFile,
@@ -476,7 +474,7 @@ def test_names_of_data_sets(corner_cases: GraphSet, monkeypatch: pytest.MonkeyPa
         asked.append(name)
         return corner_cases
 
-    monkeypatch.setattr("infograph.data.sets.registry.load_dataset", load)
+    monkeypatch.setattr("infograph.data.datasets.load_dataset", load)
     assert len(as_graphset("MUTAG")) == 10 and asked == ["MUTAG"]
 
 

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraph, load_dataset, read_graphs
-from infograph.data.assemble import Record, assemble
-from infograph.data.convert import as_graphset
-from infograph.data.fingerprint import fingerprint
-from infograph.data.graphset import GraphSet
+from infograph.data.convert import Record, as_graphset, assemble
+from infograph.data.graphset import GraphSet, fingerprint
 from infograph.data.schema import Column, Schema
 from tests.baselines.oracles import needs_real
 

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infograph.data.align import concatenate
-from infograph.data.assemble import Record, assemble
-from infograph.data.graphset import GraphSet, ranges
+from infograph.data.convert import Record, assemble
+from infograph.data.graphset import GraphSet, concatenate, open_graphs, ranges, save_graphs
 from infograph.data.schema import LEVELS, Column, Schema
-from infograph.data.storage import open_graphs, save_graphs
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
 
 

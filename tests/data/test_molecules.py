@@ -12,12 +12,10 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from infograph.data.chem import bonds
-from infograph.data.chem.molecules import from_molecules
-from infograph.data.convert import as_graphset
-from infograph.data.export import to_networkx
-from infograph.data.fingerprint import fingerprint
-from infograph.data.graphset import GraphSet
+from infograph.data import molecules
+from infograph.data.convert import as_graphset, to_networkx
+from infograph.data.graphset import GraphSet, fingerprint
+from infograph.data.molecules import from_molecules
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
 
 SMILES = [
@@ -76,8 +74,8 @@ def test_equals_a_plain_loop(hydrogens: bool) -> None:
 
 def test_batches_and_large_molecules_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = from_molecules(SMILES, stereo=True)
-    monkeypatch.setattr(bonds, "CELLS", 20)
-    monkeypatch.setattr(bonds, "LARGE", 6)
+    monkeypatch.setattr(molecules, "CELLS", 20)
+    monkeypatch.setattr(molecules, "LARGE", 6)
     graphs = from_molecules(SMILES, stereo=True)
     np.testing.assert_array_equal(graphs.edges, expected.edges)
     np.testing.assert_array_equal(graphs.edge_ptr, expected.edge_ptr)

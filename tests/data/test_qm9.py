@@ -20,20 +20,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from infograph.data.align import align
-from infograph.data.chem.molecules import from_molecules
-from infograph.data.graphset import GraphSet
-from infograph.data.qm9.bonds import RADII
-from infograph.data.qm9.read import bond_outcomes, find_qm9, read_qm9
-from infograph.data.qm9.rows import NUMBERS
-from infograph.data.qm9.targets import ATOM_ENERGIES, HEADERS, atomisation_energies, in_units
-from infograph.data.sets import catalogue, places, registry
-from infograph.data.sets.catalogue import Counts, entry_for
-from infograph.data.sets.registry import describe_datasets, load_dataset
+from infograph.data import datasets
+from infograph.data.datasets import Counts, describe_datasets, entry_for, load_dataset
+from infograph.data.graphset import GraphSet, align
+from infograph.data.molecules import from_molecules
+from infograph.data.qm9 import (
+    ATOM_ENERGIES,
+    HEADERS,
+    NUMBERS,
+    RADII,
+    atomisation_energies,
+    bond_outcomes,
+    find_qm9,
+    in_units,
+    read_qm9,
+)
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, MissingExtra, SchemaMismatch
 
 pytest.importorskip("rdkit")
-WHEEL = places.wheel_folder(entry_for("QM9"))
+WHEEL = datasets.wheel_folder(entry_for("QM9"))
 pytestmark = pytest.mark.skipif(WHEEL is None, reason="qm9pack, whose wheel carries QM9, is not installed")
 N_ROWS = 2_000
 Row = dict[str, str]
@@ -391,7 +396,7 @@ def test_an_error_in_another_process(table: list[Row], write: Callable[[list[Row
 def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        f"from infograph.data.qm9.read import read_qm9\n"
+        f"from infograph.data.qm9 import read_qm9\n"
         f"print(len(read_qm9({str(WHEEL)!r}, limit=1_100, n_jobs=2)))\n"
     )
     ran = subprocess.run(
@@ -481,9 +486,8 @@ def few(
     small = replace(
         entry, counts=Counts(50, 415, 748, 0), wheel=replace(entry.wheel, package="no_such_package_of_data")
     )
-    entries = tuple(small if known.name == "QM9" else known for known in catalogue.CATALOGUE)
-    monkeypatch.setattr(catalogue, "CATALOGUE", entries)
-    monkeypatch.setattr(registry, "CATALOGUE", entries)
+    entries = tuple(small if known.name == "QM9" else known for known in datasets.CATALOGUE)
+    monkeypatch.setattr(datasets, "CATALOGUE", entries)
     return write(table[:50])
 
 
@@ -491,7 +495,7 @@ def test_load_dataset(few: Path, monkeypatch: pytest.MonkeyPatch, graphs: GraphS
     seen: list[tuple[int, int]] = []
     first = load_dataset("qm9", root=few, progress=lambda *step: seen.append(step))
     assert seen == [(50, 50)]
-    monkeypatch.setattr(registry, "_read", None)  # parsing once more would fail
+    monkeypatch.setattr(datasets, "_read", None)  # parsing once more would fail
     again = load_dataset("QM9", root=few)
     assert isinstance(again.edges, np.memmap)
     assert_same(first, graphs[:50])

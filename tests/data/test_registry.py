@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from infograph.data import datasets
+from infograph.data.datasets import CATALOGUE, Counts, Wheel, describe_datasets, entry_for, load_dataset
 from infograph.data.graphset import GraphSet
-from infograph.data.sets import cache, catalogue, places, registry
-from infograph.data.sets.catalogue import CATALOGUE, Counts, Wheel, entry_for
-from infograph.data.sets.registry import describe_datasets, load_dataset
 from infograph.errors import FileMissing, InvalidFile, SchemaMismatch, UnknownDataset
 from tests.workers.processes import PATIENCE, started
 
 REAL = os.environ.get("INFOGRAPH_DATA", "")
 needs_real = pytest.mark.skipif(not REAL, reason="INFOGRAPH_DATA is not set to a folder with the TU zips")
-has_grakel = places.wheel_folder(entry_for("MUTAG")) is not None
+has_grakel = datasets.wheel_folder(entry_for("MUTAG")) is not None
 needs_grakel = pytest.mark.skipif(
     not has_grakel, reason="grakel, whose wheel carries MUTAG, is not installed"
 )
@@ -105,7 +104,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, content: bytes) -> list[str]:
 @pytest.mark.parametrize(
     "entry", [entry for entry in CATALOGUE if entry.name != "QM9"], ids=lambda entry: entry.name
 )
-def test_the_six_sets(entry: catalogue.Entry) -> None:
+def test_the_six_sets(entry: datasets.Entry) -> None:
     first = load_dataset(entry.name, root=REAL, download=False)  # verifies all counts
     again = load_dataset(entry.name.lower(), root=REAL, download=False)
     assert isinstance(again.edges, np.memmap)
@@ -123,7 +122,7 @@ def test_ptc_classes_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_grakel
 def test_mutag_from_the_wheel_without_importing_it() -> None:
     script = (
-        "import sys; from infograph.data.sets.registry import load_dataset; "
+        "import sys; from infograph.data.datasets import load_dataset; "
         "assert len(load_dataset('mutag', download=False)) == 188; "
         "assert not {'grakel', 'torch'} & set(sys.modules)"
     )
@@ -149,7 +148,7 @@ def test_search_order(tmp_path: Path, own_cache: Path, monkeypatch: pytest.Monke
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(tmp_path / "site")
     entry = replace(entry_for("Mine"), wheel=Wheel("carrier", "Mine"))
-    monkeypatch.setattr(registry, "entry_for", lambda name: entry)
+    monkeypatch.setattr(datasets, "entry_for", lambda name: entry)
     asked = serve(monkeypatch, zip_bytes(write_set(tmp_path / "net", "Mine", labels="5\n5\n")))
     monkeypatch.setenv("INFOGRAPH_DATA", str(tmp_path / "data"))
 
@@ -193,7 +192,7 @@ def test_pyg_layouts(tmp_path: Path) -> None:
 def test_second_open_is_a_memory_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_set(tmp_path, "Mine")
     first = load_dataset("Mine", root=tmp_path)
-    monkeypatch.setattr(registry, "_read", None)  # parsing once more would fail
+    monkeypatch.setattr(datasets, "_read", None)  # parsing once more would fail
     again = load_dataset("Mine", root=tmp_path)
     assert isinstance(first.edges, np.memmap) and isinstance(again.edges, np.memmap)
     assert again.graph["y"].tolist() == [1, 0] and classes(again) == (2, 4)
@@ -216,7 +215,7 @@ def test_damaged_cache_is_rebuilt(tmp_path: Path, own_cache: Path, file: str, da
         (folder / file).write_bytes(content[: len(content) // 2] if damage == "truncate" else b"{}")
     assert_same(expected, load_dataset("Mine", root=tmp_path))
     assert parsed(own_cache, "Mine") == [folder]
-    assert cache.open_parsed(entry_for("Mine"), folder) is not None
+    assert datasets.open_parsed(entry_for("Mine"), folder) is not None
 
 
 def test_a_changed_source_is_parsed_again_and_the_old_form_removed(tmp_path: Path, own_cache: Path) -> None:
@@ -238,7 +237,7 @@ def test_a_new_reader_version_is_parsed_again(
     write_set(tmp_path, "Mine")
     load_dataset("Mine", root=tmp_path)
     newer = replace(entry_for("Mine"), version=2)
-    monkeypatch.setattr(registry, "entry_for", lambda name: newer)
+    monkeypatch.setattr(datasets, "entry_for", lambda name: newer)
     load_dataset("Mine", root=tmp_path)
     assert [folder.name[:3] for folder in parsed(own_cache, "Mine")] == ["v2-"]
 
@@ -258,7 +257,7 @@ def test_unwritable_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_many_processes_at_once(tmp_path: Path, own_cache: Path) -> None:
     write_set(tmp_path, "Mine")
     script = (
-        "import sys; from infograph.data.sets.registry import load_dataset; "
+        "import sys; from infograph.data.datasets import load_dataset; "
         "print(load_dataset('Mine', root=sys.argv[1]).graph['y'].tolist())"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
@@ -271,7 +270,7 @@ def test_many_processes_at_once(tmp_path: Path, own_cache: Path) -> None:
 @needs_grakel
 def test_a_parsed_set_outlives_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = load_dataset("MUTAG")
-    monkeypatch.setattr(places, "wheel_folder", lambda entry: None)
+    monkeypatch.setattr(datasets, "wheel_folder", lambda entry: None)
     assert_same(expected, load_dataset("MUTAG", download=False))
 
 
@@ -282,7 +281,7 @@ def test_wrong_counts_are_named(tmp_path: Path) -> None:
         InvalidFile, match=r"MUTAG is not the MUTAG it should be: 2 graphs instead of 188, 3 nodes"
     ):
         load_dataset("MUTAG", root=tmp_path)
-    folder = places.wheel_folder(entry_for("MUTAG"))
+    folder = datasets.wheel_folder(entry_for("MUTAG"))
     assert folder is not None
     shutil.rmtree(tmp_path / "MUTAG")
     shutil.copytree(folder, tmp_path / "MUTAG")
@@ -407,10 +406,10 @@ def test_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("INFOGRAPH_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setattr(sys, "platform", "linux")
-    assert cache.cache_folder() == tmp_path / "xdg" / "infograph"
+    assert datasets.cache_folder() == tmp_path / "xdg" / "infograph"
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert cache.cache_folder() == tmp_path / "Library" / "Caches" / "infograph"
+    assert datasets.cache_folder() == tmp_path / "Library" / "Caches" / "infograph"
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert cache.cache_folder() == tmp_path / "local" / "infograph"
+    assert datasets.cache_folder() == tmp_path / "local" / "infograph"

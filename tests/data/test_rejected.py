@@ -12,9 +12,8 @@ import pyarrow.parquet as parquet
 import pytest
 from rdkit import Chem
 
-from infograph.data.chem.molecules import from_molecules
-from infograph.data.files import read_graphs
-from infograph.data.rejected import place_of, write_rejected
+from infograph.data.molecules import from_molecules
+from infograph.data.read import place_of, read_graphs, write_rejected
 from infograph.errors import InvalidParameter
 
 SEPARATED = [

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from infograph.data.chem.molecules import from_molecules
-from infograph.data.chem.salts import INORGANIC, LARGEST_INORGANIC, PARTNERS, describe_stripped, n_stripped
+from infograph.data.cleaning import describe_stripped, n_stripped
 from infograph.data.convert import as_graphset
-from infograph.data.files import read_graphs
 from infograph.data.graphset import GraphSet
+from infograph.data.molecules import INORGANIC, LARGEST_INORGANIC, PARTNERS, from_molecules
+from infograph.data.read import read_graphs
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter, SchemaMismatch
 

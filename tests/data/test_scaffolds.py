@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infograph.data.chem.molecules import from_molecules
-from infograph.data.chem.scaffolds import scaffold_groups, scaffold_split, scaffolds
 from infograph.data.convert import from_edges
 from infograph.data.graphset import GraphSet
+from infograph.data.molecules import from_molecules
 from infograph.data.schema import Column
-from infograph.data.splits import Split
+from infograph.data.splits import Split, scaffold_groups, scaffold_split, scaffolds
 from infograph.errors import InvalidParameter, SchemaMismatch
 
 RINGS = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "c1ccsc1", "C1CC1", "c1ccc2ccccc2c1", "C1CCNCC1", "c1cnc[nH]1"]

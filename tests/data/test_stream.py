@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraph, concatenate
-from infograph.data.colour_blocks import Numbering, refine_on_disk
-from infograph.data.colour_files import open_colouring, save_colouring
-from infograph.data.colours import Colouring, refine
+from infograph.data.colours import (
+    Colouring,
+    Numbering,
+    open_colouring,
+    refine,
+    refine_on_disk,
+    save_colouring,
+)
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet
-from infograph.data.storage import open_graphs
-from infograph.data.stream import save_stream
+from infograph.data.graphset import GraphSet, open_graphs
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
+from infograph.scale.store import save_stream
 from tests.scale.conftest import molecules
 
 
@@ -148,7 +152,7 @@ import resource, sys, threading
 import torch
 torch.set_num_threads(1)
 from infograph import InfoGraph
-from infograph.data.storage import open_graphs
+from infograph.data.graphset import open_graphs
 graphs = open_graphs(sys.argv[1])
 model = InfoGraph(dim=8, layers=3, epochs=1, batch_size=2048, memory_mb=20)
 model.fit(graphs[:3000])  # everything is imported and warm

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from infograph.data.assemble import Record, assemble
+from infograph.data.convert import Record, assemble
 from infograph.data.graphset import Rejected
+from infograph.data.labels import Scaler, class_targets, numeric_targets
 from infograph.data.schema import Column
-from infograph.data.targets import Scaler, class_targets, numeric_targets
 from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning
 
 NAN = float("nan")

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infograph.data.graphset import GraphSet
-from infograph.data.tu.numbers import read_table
-from infograph.data.tu.read import read_tu
+from infograph.data.tu import read_table, read_tu
 from infograph.errors import FileMissing, InvalidFile
 
 REAL = os.environ.get("INFOGRAPH_DATA", "")

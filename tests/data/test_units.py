@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdkit import Chem
 
-from infograph.data.files import read_graphs
-from infograph.data.graphset import GraphSet
+from infograph.data.graphset import GraphSet, save_graphs
+from infograph.data.read import read_graphs
 from infograph.data.schema import Column, Schema
-from infograph.data.storage import save_graphs
 from infograph.data.units import graph_column, match_name, split_header
 from infograph.errors import InvalidParameter, SchemaMismatch
 

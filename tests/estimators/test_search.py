@@ -10,7 +10,7 @@ import pytest
 
 from infograph import InfoGraphRegressor, as_graphset
 from infograph.errors import InvalidParameter, TrainingDiverged
-from infograph.estimators.search import least_error, search_settings
+from infograph.learn.tune import least_error, search_settings
 
 SMILES = ["C" * n + tail for n in range(1, 9) for tail in ("O", "N", "Cl", "C#N")]
 GRAPHS = as_graphset(SMILES)

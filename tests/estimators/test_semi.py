@@ -15,9 +15,9 @@ from torch_geometric.data import Data
 
 import infograph
 from infograph import InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset, load_dataset
-from infograph.data.qm9.read import read_qm9
-from infograph.data.sets import places
-from infograph.data.sets.catalogue import entry_for
+from infograph.data import datasets
+from infograph.data.datasets import entry_for
+from infograph.data.qm9 import read_qm9
 from infograph.errors import InvalidParameter, NotFitted, SchemaMismatch, UnknownCategoryWarning
 from tests.methods.loops import toy_molecules
 
@@ -288,7 +288,7 @@ def test_grid_search_over_lambda_and_weight_decay(mutag):
 
 
 def test_qm9_in_its_unit():
-    graphs = read_qm9(places.wheel_folder(entry_for("QM9")), limit=150)
+    graphs = read_qm9(datasets.wheel_folder(entry_for("QM9")), limit=150)
     y = graphs.values("graph", "alpha").astype(float)
     hidden = np.where(np.arange(len(y)) % 3 == 0, y, np.nan)
     model = InfoGraphRegressor(**{**QUICK, "dim": 16, "lr": 3e-3, "epochs": 3, "steps_per_epoch": 15})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraphClassifier, InfoGraphRegressor, load_dataset
-from infograph.data.classes import ClassTargets
+from infograph.data.labels import ClassTargets
 from infograph.data.schema import Column
 from infograph.errors import (
     InvalidParameter,
@@ -18,7 +18,7 @@ from infograph.errors import (
     TargetWarning,
     TrainingDiverged,
 )
-from infograph.estimators.semi import _hold_out
+from infograph.estimators.labelled import _hold_out
 
 QUICK = {"dim": 12, "layers": 2, "epochs": 2, "steps_per_epoch": 3, "batch_size": 6}
 N = 24

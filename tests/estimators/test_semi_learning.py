@@ -105,10 +105,10 @@ def test_a_checkpoint_of_another_run_is_refused(graphs, numbers, tmp_path):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_targets_of_unlabelled_graphs_do_not_exist(objective, graphs, numbers):
     """They are garbage to the feed: it would learn from them if anything looked at them."""
-    from infograph.estimators import fitting
+    from infograph.estimators import labelled as labelled_module
 
     model = InfoGraphRegressor(objective, **QUICK).fit(graphs, numbers)
-    original = fitting.StepFeed
+    original = labelled_module.StepFeed
 
     def with_garbage(source, targets, labelled, *rest):
         targets = targets.clone()
@@ -117,11 +117,11 @@ def test_targets_of_unlabelled_graphs_do_not_exist(objective, graphs, numbers):
         targets[unlabelled] = 1e6
         return original(source, targets, labelled, *rest)
 
-    fitting.StepFeed = with_garbage
+    labelled_module.StepFeed = with_garbage
     try:
         other = InfoGraphRegressor(objective, **QUICK).fit(graphs, numbers)
     finally:
-        fitting.StepFeed = original
+        labelled_module.StepFeed = original
     assert_same(model, other)
 
 

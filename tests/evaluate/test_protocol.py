@@ -5,11 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from infograph.evaluate import Gram, cross_validate
-from infograph.evaluate.candidate import best
-from infograph.evaluate.fold import score_fold
-from infograph.evaluate.kernels import FoldSpace
-from infograph.evaluate.options import Options
-from infograph.evaluate.plan import stratified
+from infograph.evaluate.cross_validation import FoldSpace, Options, score_fold
+from infograph.evaluate.evaluation import best, stratified
 
 OPTIONS = Options.checked((1e-2, 0.1, 1.0), (1, 3), True, 100_000, 1000)
 

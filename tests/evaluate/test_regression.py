@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
-from infograph.data.targets import Targets
+from infograph.data.labels import Targets
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.evaluate.regression import regression_scores
+from infograph.evaluate.evaluation import regression_scores
 
 
 def targets(values, single=False):

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
-from infograph.data.columns import store_graph_column
-from infograph.data.qm9.read import read_qm9
-from infograph.data.sets.catalogue import entry_for
-from infograph.data.sets.places import wheel_folder
+from infograph.data.convert import store_graph_column
+from infograph.data.datasets import entry_for, wheel_folder
+from infograph.data.qm9 import read_qm9
 from infograph.explore import Atlas, Limits, make_atlas
 from infograph.explore.serving import NEEDED, open_socket
 from infograph.index import GraphIndex

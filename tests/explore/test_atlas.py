@@ -10,15 +10,13 @@ import pytest
 
 import infograph.explore.atlas as atlas_module
 from infograph import InfoGraphClassifier, as_graphset
-from infograph.data.columns import store_graph_column
-from infograph.data.embeddings import Embeddings
+from infograph.data.convert import store_graph_column
+from infograph.data.vectors import Embeddings
 from infograph.errors import InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.explore import make_atlas
-from infograph.explore.columns import class_column, number_column, own_names, typed_column
-from infograph.explore.layout import lay_out
+from infograph.explore.atlas import class_column, lay_out, number_column, own_names, typed_column
 from infograph.index import GraphIndex
-from infograph.maps.map2d import choose_method
-from infograph.maps.umap2d import umap_installed
+from infograph.look.project import choose_method, umap_installed
 
 METHODS = ["tsne", "pca", *([pytest.param("umap", marks=pytest.mark.slow)] if umap_installed() else [])]
 
@@ -68,11 +66,11 @@ def test_few_or_equal_graphs_have_a_map_too(method, n):
 
 
 def test_the_method_depends_on_what_is_installed_and_how_many_graphs_there_are(monkeypatch):
-    monkeypatch.setattr("infograph.maps.map2d.umap_installed", lambda: False)
+    monkeypatch.setattr("infograph.look.project.umap_installed", lambda: False)
     assert [choose_method(n) for n in (3, 100, 20_000, 20_001)] == ["pca", "tsne", "tsne", "pca"]
     with pytest.raises(MissingExtra, match="umap-learn"):
         choose_method(100, "umap")
-    monkeypatch.setattr("infograph.maps.map2d.umap_installed", lambda: True)
+    monkeypatch.setattr("infograph.look.project.umap_installed", lambda: True)
     assert choose_method(100) == choose_method(100_000) == "umap"
     with pytest.raises(InvalidParameter, match="'lle'"):
         choose_method(100, "lle")
@@ -162,7 +160,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_warning(copy, monkeypatch):
     def refuse(folder, kind):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("infograph.explore.cache.replaced_folder", refuse)
+    monkeypatch.setattr("infograph.explore.atlas.replaced_folder", refuse)
     with pytest.warns(UserWarning, match="could not be kept.*Permission denied"):
         make_atlas(GraphIndex.open(copy), copy, method="pca")
 

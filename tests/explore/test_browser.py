@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infograph.data.embeddings import Embeddings
+from infograph.data.vectors import Embeddings
 from infograph.explore import make_atlas, write_map
 from infograph.index import GraphIndex
 from tests.explore.browser import ask, draw_lasso, has_points, loaded, spot

@@ -12,13 +12,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 from infograph.cli import main
-from infograph.data.columns import objects
-from infograph.data.embeddings import Embeddings
+from infograph.data.convert import objects
+from infograph.data.vectors import Embeddings
 from infograph.errors import InvalidParameter
 from infograph.explore import make_atlas, write_map, write_points
-from infograph.explore.map_file import escaped_json, joined_modules
-from infograph.explore.neighbours import neighbour_table
-from infograph.explore.page_files import MODULES, page_file
+from infograph.explore.atlas import neighbour_table
+from infograph.explore.map_file import MODULES, escaped_json, joined_modules, page_file
 from infograph.index import GraphIndex
 from tests.explore.conftest import EVIL, N
 

@@ -13,11 +13,11 @@ from infograph.errors import UnknownCategoryWarning
 from infograph.explore import Limits, make_atlas
 from infograph.index import GraphIndex
 
-Refusal = pytest.importorskip("infograph.explore.refusals", reason="the server needs FastAPI").Refusal
-Explorer = pytest.importorskip("infograph.explore.explorer").Explorer
-read_request = pytest.importorskip("infograph.explore.queries").read_request
-uploaded = pytest.importorskip("infograph.explore.search_routes").uploaded
-ENDINGS = pytest.importorskip("infograph.explore.uploads").ENDINGS
+Refusal = pytest.importorskip("infograph.explore.guard", reason="the server needs FastAPI").Refusal
+Explorer = pytest.importorskip("infograph.explore.server").Explorer
+read_request = pytest.importorskip("infograph.explore.server").read_request
+uploaded = pytest.importorskip("infograph.explore.server").uploaded
+ENDINGS = pytest.importorskip("infograph.explore.server").ENDINGS
 pytestmark = pytest.mark.filterwarnings(f"ignore::{UnknownCategoryWarning.__module__}.UnknownCategoryWarning")
 SEEDS = (
     b"CCO a\nCCN b\n",

@@ -8,11 +8,11 @@ import io
 import numpy as np
 import pytest
 
-from infograph.data.embeddings import Embeddings
+from infograph.data.vectors import Embeddings
 from infograph.explore import make_atlas
-from infograph.explore.page_files import NAMES
+from infograph.explore.map_file import NAMES
 from infograph.index import GraphIndex
-from infograph.understand.draw import draw_graph
+from infograph.look.draw import draw_graph
 from tests.explore.conftest import EVIL, FORMULA, N, served
 from tests.workers.processes import PATIENCE
 
@@ -135,7 +135,7 @@ def test_an_index_of_vectors_is_served_without_what_needs_graphs():
 
 
 def test_only_the_last_drawings_are_kept():
-    Recent = pytest.importorskip("infograph.explore.drawings").Recent
+    Recent = pytest.importorskip("infograph.explore.server").Recent
     kept, made = Recent(most=10), []
 
     def make(text: str):

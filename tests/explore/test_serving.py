@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from infograph.cli.explore import explore
+from infograph.cli.look import explore
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.explore import make_atlas, serve
 from infograph.explore.serving import is_loopback, open_socket, page_address
@@ -21,7 +21,7 @@ from tests.workers.processes import PATIENCE, interrupted, started
 
 httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
 pytest.importorskip("uvicorn", reason="the server needs it")
-VERB = "import typer; from infograph.cli.explore import explore; typer.run(explore)"
+VERB = "import typer; from infograph.cli.look import explore; typer.run(explore)"
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from scipy.sparse import issparse
 import infograph
 from infograph import GraphIndex, InfoGraph, InfoGraphClassifier, InfoGraphRegressor
 from infograph.cli import main as command
-from infograph.data.embeddings import Embeddings
+from infograph.data.vectors import Embeddings
 
 OUT = Path(__file__).parent / "format1"
 SHARD_TIME = 1_700_000_000_123_456_789  # when the shards were last changed; git keeps no times

@@ -21,7 +21,11 @@ import typer
 import infograph
 
 HERE = Path(__file__).parent
-BESIDE = ("infograph.errors", "infograph.scale", "infograph.tune")  # documented, and not in infograph.__all__
+BESIDE = (
+    "infograph.errors",
+    "infograph.scale",
+    "infograph.learn.tune",
+)  # documented, and not in infograph.__all__
 
 
 def the_command() -> Any:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from infograph import GraphSet, InfoGraph, as_graphset
-from infograph.data.columns import store_graph_column
-from infograph.data.embeddings import Embeddings
+from infograph.data.convert import store_graph_column
+from infograph.data.vectors import Embeddings
 from infograph.index import GraphIndex
 
 PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from infograph.errors import InvalidFile, MissingExtra
-from infograph.index import GraphIndex, approximate, graph_index, neighbours
+from infograph.index import GraphIndex, graph_index, nearest
 from tests.index.conftest import clustered, of_vectors
 
-needs_faiss = pytest.mark.skipif(not approximate.faiss_installed(), reason="faiss is not installed")
+needs_faiss = pytest.mark.skipif(not nearest.faiss_installed(), reason="faiss is not installed")
 
 
 @needs_faiss
@@ -34,7 +34,7 @@ def test_finds_nearly_all_and_scores_as_the_exact_search(metric: str) -> None:
 
 @needs_faiss
 def test_recall_notices_misses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximate, "probes", lambda n_cells: 1)
+    monkeypatch.setattr(nearest, "probes", lambda n_cells: 1)
     vectors = np.random.default_rng(0).standard_normal((3000, 16)).astype(np.float32)
     index = of_vectors(vectors, approximate=True)
     assert 0.05 < index.recall() < 0.8
@@ -72,7 +72,7 @@ def test_vectors_that_came_later_are_found() -> None:
 
 @needs_faiss
 def test_above_the_bound_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 500)
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     assert not of_vectors(clustered(500)).is_approximate
     index = of_vectors(clustered(501))
     assert index.is_approximate
@@ -86,7 +86,7 @@ def test_saved_and_opened(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert opened.is_approximate and opened.recall() == index.recall()
     queries = clustered(20, seed=1)
     assert np.array_equal(opened.search(queries).rows, index.search(queries).rows)
-    monkeypatch.setattr(approximate, "faiss_installed", lambda: False)
+    monkeypatch.setattr(nearest, "faiss_installed", lambda: False)
     with pytest.raises(MissingExtra, match=r"pip install 'infograph\[search\]'"):
         GraphIndex.open(tmp_path / "index")
 
@@ -96,11 +96,11 @@ def test_a_file_that_is_none_of_faiss(tmp_path) -> None:
     path = tmp_path / "faiss.index"
     path.write_bytes(b"no index at all")
     with pytest.raises(InvalidFile, match="is no index of faiss"):
-        approximate.Approximate.open(path, 5)
+        nearest.Approximate.open(path, 5)
     index = of_vectors(clustered(100), approximate=True)
     index._state[1].save(path)
     with pytest.raises(InvalidFile, match="holds 100 vectors, expected 5"):
-        approximate.Approximate.open(path, 5)
+        nearest.Approximate.open(path, 5)
 
 
 @needs_faiss
@@ -121,10 +121,10 @@ def test_many_threads() -> None:
 
 @needs_faiss
 def test_opening_without_faiss_what_was_made_with_it(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 500)
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     index = of_vectors(clustered(501))
     index.save(tmp_path / "index")
-    for module in (approximate, neighbours, graph_index):
+    for module in (nearest, graph_index):
         monkeypatch.setattr(module, "faiss_installed", lambda: False)
     with pytest.warns(UserWarning, match="searched exactly"):
         opened = GraphIndex.open(tmp_path / "index")
@@ -134,7 +134,7 @@ def test_opening_without_faiss_what_was_made_with_it(tmp_path, monkeypatch: pyte
 @needs_faiss
 def test_opening_never_builds(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     of_vectors(clustered(501)).save(tmp_path / "index")
-    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 500)
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     opened = GraphIndex.open(tmp_path / "index")
     assert not opened.is_approximate
     opened.add_vectors([501], np.ones((1, 16)))
@@ -142,9 +142,9 @@ def test_opening_never_builds(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (approximate, neighbours):
+    for module in (nearest, graph_index):
         monkeypatch.setattr(module, "faiss_installed", lambda: False)
-    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 500)
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     with pytest.raises(MissingExtra, match=r"this needs faiss.*pip install 'infograph\[search\]'"):
         of_vectors(clustered(10), approximate=True)
     with pytest.warns(UserWarning, match="501 vectors are searched exactly, as faiss is not installed"):

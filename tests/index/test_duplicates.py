@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from infograph import InfoGraph, as_graphset
 from infograph.errors import InvalidParameter
-from infograph.index import GraphIndex, duplicates
+from infograph.index import GraphIndex, nearest
 from tests.index.conftest import clustered, of_vectors
 
 
@@ -62,8 +62,8 @@ def test_small_tiles_change_nothing(metric: str, monkeypatch: pytest.MonkeyPatch
     vectors, tolerance = clustered(300, 4), {"cosine": 0.001, "euclidean": 0.05}[metric]
     expected = of_vectors(vectors, metric=metric).near_duplicates(tolerance)
     assert len(expected) > 5
-    for name, size in (("HEIGHT", 3), ("WIDTH", 5), ("ROWS", 2), ("BLOCK", 7), ("SAMPLE", 9)):
-        monkeypatch.setattr(duplicates, name, size)
+    for name, size in (("HEIGHT", 3), ("WIDTH", 5), ("ROWS", 2), ("BLOCK", 7), ("DIRECTIONS_SAMPLE", 9)):
+        monkeypatch.setattr(nearest, name, size)
     assert of_vectors(vectors, metric=metric).near_duplicates(tolerance) == expected
 
 
@@ -75,9 +75,9 @@ def test_one_hash_for_all_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(np.random.Generator(np.random.PCG64(0)), name)
 
-    monkeypatch.setattr(duplicates.np.random, "default_rng", lambda seed: Flat())
+    monkeypatch.setattr(nearest.np.random, "default_rng", lambda seed: Flat())
     vectors = np.array([[1, 2], [2, 1], [1, 2], [2, 1]], np.float32)  # sums of bits are all equal
-    assert duplicates._bit_equal(vectors).tolist() == [0, 1, 0, 3]
+    assert nearest._bit_equal(vectors).tolist() == [0, 1, 0, 3]
     assert of_vectors(vectors).near_duplicates() == [[0, 2], [1, 3]]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infograph.errors import InvalidParameter
-from infograph.index import exact
+from infograph.index import nearest
 from tests.index.conftest import clustered, of_vectors
 
 METRICS = ("cosine", "euclidean")
@@ -101,7 +101,7 @@ def test_very_long_and_very_short_vectors(metric: str) -> None:
 def test_many_queries_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, queries = clustered(300), clustered(40, seed=1)
     whole = of_vectors(vectors).search(queries)
-    monkeypatch.setattr(exact, "MEMORY", 4 * 300 * 7)
+    monkeypatch.setattr(nearest, "MEMORY", 4 * 300 * 7)
     parts = of_vectors(vectors).search(queries)
     assert np.array_equal(whole.rows, parts.rows) and np.array_equal(whole.scores, parts.scores)
     single = [of_vectors(vectors).search(query).rows[0] for query in queries]

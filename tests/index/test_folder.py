@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from infograph import GraphSet, InfoGraph
 from infograph.cli import main
-from infograph.data.columns import objects
-from infograph.data.embeddings import Embeddings
+from infograph.data.convert import objects
+from infograph.data.vectors import Embeddings
 from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter
 from infograph.index import GraphIndex
 from tests.index.conftest import SMILES, of_vectors

@@ -20,9 +20,9 @@ from infograph import (
     to_networkx,
     to_pyg,
 )
-from infograph.data.embeddings import Embeddings
+from infograph.data.vectors import Embeddings
 from infograph.errors import InfoGraphError, InvalidGraph, InvalidParameter, SchemaMismatch
-from infograph.index import GraphIndex, queries
+from infograph.index import GraphIndex, graph_index
 from tests.index.conftest import SMILES, clustered, of_vectors
 
 
@@ -152,7 +152,7 @@ def test_kernels_with_sparse_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path) 
     assert index.search(graphs[3], 40).rows.tolist() == index.search(index.vectors[3], 40).rows.tolist()
     opened = GraphIndex.open(index.save(tmp_path / "index"))
     assert opened.search(graphs[3], 5).table() == index.search(graphs[3], 5).table()
-    monkeypatch.setattr(queries, "MOST", 1 << 10)
+    monkeypatch.setattr(graph_index, "MOST", 1 << 10)
     with pytest.raises(InvalidParameter, match=r"40 sparse vectors of .* numbers would take more than"):
         GraphIndex.build(index.model, graphs)
 

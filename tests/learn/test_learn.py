@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from infograph import AtomCounts, InfoGraphClassifier, InfoGraphRegressor, MeanPredictor, load_dataset
+from infograph.data.cleaning import prepare
+from infograph.data.datasets import entry_for, wheel_folder
 from infograph.data.graphset import GraphSet
-from infograph.data.qm9.read import read_qm9
-from infograph.data.sets.catalogue import entry_for
-from infograph.data.sets.places import wheel_folder
+from infograph.data.qm9 import read_qm9
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter
 from infograph.learn.parts import make_parts
-from infograph.learn.prepare import prepare
-from infograph.learn.references import reference_rows
-from infograph.learn.run import announcement, learn, runs_of, unit_of
+from infograph.learn.training import announcement, learn, reference_rows, runs_of, unit_of
 from tests.learn.test_predictions import SMALL, molecules
 
 

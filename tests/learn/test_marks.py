@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from infograph.data.cleaning import prepare
+from infograph.data.labels import BadCell, Mark, as_number, without_mark
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.learn.marks import Mark, as_number, without_mark
 from infograph.learn.parts import make_parts
-from infograph.learn.prepare import prepare
-from infograph.learn.references import gaps, reference_rows
-from infograph.learn.task import BadCell
+from infograph.learn.training import gaps, reference_rows
 from tests.report.conftest import rings_and_stars
 
 NUMBERS = [-999.0 if i % 4 == 0 else i / 7 for i in range(40)]

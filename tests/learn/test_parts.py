@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from infograph import as_graphset
-from infograph.data.columns import store_graph_column
+from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
+from infograph.data.labels import task_of
 from infograph.data.schema import Column
 from infograph.data.splits import semi_supervised_split
 from infograph.errors import InvalidParameter, InvalidTarget, SchemaMismatch
 from infograph.learn.parts import make_parts
-from infograph.learn.task import task_of
 from tests.report.conftest import rings_and_stars
 
 NUMBERS = [i / 7 for i in range(100)]

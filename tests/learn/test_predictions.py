@@ -10,14 +10,20 @@ import pyarrow.parquet as parquet
 import pytest
 
 from infograph import AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
-from infograph.data.columns import store_graph_column
+from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
-from infograph.learn.prediction_files import check_place, rows_of, write_predictions
-from infograph.learn.predictions import check_embeds, check_predicts, predict_table
-from infograph.learn.references import errors_of
-from infograph.learn.scores import Score
+from infograph.estimators.base import check_embeds
+from infograph.learn.predictions import (
+    Score,
+    check_place,
+    check_predicts,
+    errors_of,
+    predict_table,
+    rows_of,
+    write_predictions,
+)
 
 SMILES = ["C" * n + tail for n in range(1, 7) for tail in ("O", "N", "Cl", "C#N")]
 SIZE = np.array([float(len(text)) for text in SMILES])

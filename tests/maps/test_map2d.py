@@ -5,8 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.maps.map2d import Method, project
-from infograph.maps.umap2d import umap_installed
+from infograph.look.project import Method, project, umap_installed
 
 METHODS = ["tsne", "pca", *(["umap"] if umap_installed() else [])]
 
@@ -81,6 +80,6 @@ def test_umap_says_how_far_it_is() -> None:
 
 
 def test_umap_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infograph.maps.umap2d.umap_installed", lambda: False)
+    monkeypatch.setattr("infograph.look.project.umap_installed", lambda: False)
     with pytest.raises(MissingExtra, match="umap-learn"):
         project(clusters(), "umap")

@@ -14,17 +14,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from infograph.data.align import align
-from infograph.data.assemble import Record, assemble
 from infograph.data.colours import node_inputs
-from infograph.data.graphset import GraphSet
+from infograph.data.convert import Record, assemble
+from infograph.data.graphset import GraphSet, align
 from infograph.data.schema import Column, Schema
-from infograph.estimators.networks import Architecture, make_source
-from infograph.methods.objective import Step
-from infograph.methods.predictor import Predictor
-from infograph.mi.local_global import LocalGlobal
+from infograph.estimators.architecture import Architecture, make_source
 from infograph.nn.encoder import GraphEncoder
 from infograph.nn.enn import ENN
+from infograph.objectives.contrast import LocalGlobal
+from infograph.objectives.objective import Predictor, Step
 
 BONDS = ("single", "double", "aromatic")
 

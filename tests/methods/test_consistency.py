@@ -14,13 +14,17 @@ from torch.nn.functional import normalize
 
 from infograph import load_dataset
 from infograph.errors import InvalidParameter
-from infograph.methods.adversarial import VirtualAdversarial
-from infograph.methods.consistency import RampUp, perturbed, unremembered
-from infograph.methods.mean_teacher import MeanTeacher
-from infograph.methods.objectives import ObjectiveSettings, make_objective
-from infograph.methods.pi_model import PiModel
-from infograph.methods.tasks import Classification, Regression
 from infograph.nn.norm import WeightedBatchNorm
+from infograph.objectives import ObjectiveSettings, make_objective
+from infograph.objectives.consistency import (
+    MeanTeacher,
+    PiModel,
+    RampUp,
+    VirtualAdversarial,
+    perturbed,
+    unremembered,
+)
+from infograph.objectives.objective import Classification, Regression
 from tests.methods.loops import toy_molecules, world
 
 CLASSES = torch.tensor([2, 0, 1, 1])

@@ -10,15 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from infograph import load_dataset
-from infograph.methods.consistency import RampUp
-from infograph.methods.entropy import EntropyMinimisation
-from infograph.methods.infograph_star import InfoGraphStar
-from infograph.methods.mean_teacher import MeanTeacher
-from infograph.methods.pseudo_label import PseudoLabel
-from infograph.methods.semi_naive import SemiNaive
-from infograph.methods.supervised import Supervised
-from infograph.methods.tasks import Classification, Regression
-from infograph.mi.local_global import LocalGlobal
+from infograph.objectives.consistency import EntropyMinimisation, MeanTeacher, PseudoLabel, RampUp
+from infograph.objectives.contrast import LocalGlobal
+from infograph.objectives.infograph_star import InfoGraphStar, SemiNaive
+from infograph.objectives.objective import Classification, Regression, Supervised
 from tests.methods.loops import (
     cross_entropy,
     graph_level,

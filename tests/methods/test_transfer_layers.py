@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from infograph import load_dataset
-from infograph.methods.infograph_star import InfoGraphStar, transfer_loss
-from infograph.methods.tasks import Regression
-from infograph.mi.local_global import LocalGlobal
+from infograph.objectives.contrast import LocalGlobal
+from infograph.objectives.infograph_star import InfoGraphStar, transfer_loss
+from infograph.objectives.objective import Regression
 from tests.methods.loops import World, toy_molecules, world
 
 VALUES = torch.tensor([[0.3], [1.0], [2.0]])

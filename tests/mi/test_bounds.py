@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from infograph import load_dataset
 from infograph.data.colours import refine
-from infograph.methods.infograph import InfoGraphObjective
-from infograph.mi.bounds import BOUNDS, Pairs
-from infograph.mi.contrast import chunk_rows_for, contrast, pair_weights
-from infograph.mi.discriminator import Discriminator, FeedForward, Scorer, Tail
-from infograph.mi.prior import PriorMatcher
 from infograph.nn.batch import Batcher
 from infograph.nn.gin import GIN
+from infograph.objectives.bounds import BOUNDS, Pairs
+from infograph.objectives.contrast import chunk_rows_for, contrast, pair_weights
+from infograph.objectives.discriminator import Discriminator, FeedForward, Scorer, Tail
+from infograph.objectives.infograph import InfoGraphObjective, PriorMatcher
 
 
 def loop(scores: torch.Tensor, graph: list[int], bound: str, weighting: str) -> float:

@@ -12,9 +12,9 @@ from benchmarks.reference import PerNode
 from infograph import load_dataset
 from infograph.data.colours import Colouring, refine
 from infograph.data.graphset import GraphSet
-from infograph.methods.infograph import InfoGraphObjective
 from infograph.nn.batch import Batcher
 from infograph.nn.gin import GIN, split_width
+from infograph.objectives.infograph import InfoGraphObjective
 
 WIDTHS = split_width(22, 3)
 

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.enn_reference import EnnReference
-from infograph.data.assemble import Record, assemble
+from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
 from infograph.nn.enn import ENN
-from infograph.nn.layout import buckets
-from infograph.nn.link_batch import LinkBatcher, link_width
+from infograph.nn.pairs import LinkBatcher, buckets, link_width
 
 BONDS = ("single", "double", "triple", "aromatic")
 

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from infograph import as_graphset
 from infograph.data.colours import refine
 from infograph.errors import InvalidParameter
-from infograph.nn.batch import Batcher
+from infograph.nn.batch import Batcher, SparseMatrix
+from infograph.nn.encoder import NodeEncoder, read_out
 from infograph.nn.gin import GIN, split_width
-from infograph.nn.nodes import NodeEncoder
-from infograph.nn.readout import read_out
-from infograph.nn.sparse import SparseMatrix
 
 
 @given(st.integers(0, 10_000), st.integers(2, 9))

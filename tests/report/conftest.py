@@ -7,8 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from infograph.data.columns import store_graph_column
-from infograph.data.convert import as_graphset
+from infograph.data.convert import as_graphset, store_graph_column
 from infograph.data.graphset import GraphSet
 
 

@@ -12,8 +12,8 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.report.figures import draw_history, draw_map, png_history, png_map
-from infograph.report.palette import DARK, LIGHT, group_points
+from infograph.look.svg import DARK, LIGHT
+from infograph.report.figures import draw_history, draw_map, group_points, png_history, png_map
 
 HISTORY = [{"epoch": e, "loss": 3.0 / e, "accuracy": 0.5 + e / 40} for e in range(1, 11)]
 

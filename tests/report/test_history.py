@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 
 from infograph.errors import InvalidParameter
-from infograph.report.history import draw_history, png_history
-from infograph.report.history_table import best_rows, history_table, panels_of, rate_changes, write_history
-from infograph.report.palette import LIGHT
+from infograph.look.svg import LIGHT
+from infograph.report.figures import (
+    best_rows,
+    draw_history,
+    history_table,
+    panels_of,
+    png_history,
+    rate_changes,
+    write_history,
+)
 from tests.report.test_figures import pixels, share_of
 
 RATES = [1e-3, 1e-3, 7e-4, 7e-4, 4.9e-4]

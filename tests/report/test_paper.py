@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from infograph.data.sets.catalogue import CATALOGUE
-from infograph.reproduce.paper import paper_score, paper_table1, paper_table2
+from infograph.data.datasets import CATALOGUE
+from infograph.evaluate.published import paper_score, paper_table1, paper_table2
 
 
 def test_infograph_row_is_the_published_one() -> None:

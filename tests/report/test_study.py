@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraph, load
-from infograph.data.embedding_files import read_embeddings
 from infograph.data.graphset import GraphSet
+from infograph.data.vectors import read_embeddings
 from infograph.errors import InvalidParameter
 from infograph.evaluate import Evaluation, cross_validate
-from infograph.report.result import Study
-from infograph.report.study import study
+from infograph.report.study import Study, study
 
 Make = Callable[..., GraphSet]
 SMALL = InfoGraph(dim=8, layers=2, epochs=2, batch_size=16)

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from infograph.cells import as_text
 from infograph.evaluate import Evaluation
-from infograph.evaluate.candidate import Candidate
-from infograph.evaluate.plan import Plan
-from infograph.reproduce.cells import as_text
-from infograph.reproduce.methods import METHODS
-from infograph.reproduce.table1 import table1_cell
-from infograph.reproduce.table2 import table2_cell
-from infograph.reproduce.variants import VARIANTS, variant_cell
+from infograph.evaluate.compare import METHODS
+from infograph.evaluate.evaluation import Candidate, Plan
+from infograph.paper.table1 import VARIANTS, table1_cell, variant_cell
+from infograph.paper.table2 import table2_cell
 
 MACHINE = {"processor": "a <fast> one", "cores": 2, "threads": 1}
 

@@ -6,10 +6,8 @@ import math
 
 import pytest
 
-from infograph.report.reproduction import write_report
-from infograph.reproduce.accuracies import majority, read_table1
-from infograph.reproduce.costs import cost_of
-from infograph.reproduce.versus import against_untrained
+from infograph.paper.report import cost_of, write_report
+from infograph.paper.table1 import against_untrained, majority, read_table1
 
 WL = [f"rounds={rounds} normalise=True" for rounds in (1, 2, 3, 4, 5)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infograph.reproduce.bootstrap import AT_ONCE, ratio_intervals, resampled_means
+from infograph.paper.table2 import AT_ONCE, ratio_intervals, resampled_means
 
 
 def test_intervals_are_those_of_a_plain_loop():

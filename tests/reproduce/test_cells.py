@@ -8,21 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from infograph.cli.failures import MISTAKE, explain
-from infograph.data.qm9.read import read_qm9
-from infograph.data.sets.catalogue import entry_for
-from infograph.data.sets.places import wheel_folder
+from infograph import cells as cells_module
+from infograph.cells import Busy, Cell, parameters_of, run_cell
+from infograph.cli.output import MISTAKE, explain
+from infograph.data.datasets import entry_for, wheel_folder
+from infograph.data.qm9 import read_qm9
 from infograph.errors import InvalidGraph, InvalidParameter, JobStopped
 from infograph.estimators.infograph import InfoGraph
-from infograph.reproduce import measured, table2
-from infograph.reproduce.cells import Busy, Cell, parameters_of, run_cell
-from infograph.reproduce.table2 import (
-    best_cell,
-    compute_table2,
-    table2_cell,
-    table2_stages,
-    validation_error,
-)
+from infograph.paper import table2
+from infograph.paper.table2 import best_cell, compute_table2, table2_cell, table2_stages, validation_error
 
 
 def test_a_finished_cell_is_read_and_not_computed(tmp_path):
@@ -88,12 +82,12 @@ def test_versions_are_those_at_the_beginning(tmp_path, monkeypatch):
     """A package that is replaced while a cell is computed is not the one that computes it."""
 
     def replace(*_):
-        monkeypatch.setattr(measured, "version", lambda name: "new")
+        monkeypatch.setattr(cells_module, "version", lambda name: "new")
         return {}
 
-    monkeypatch.setattr(measured, "version", lambda name: "old")
+    monkeypatch.setattr(cells_module, "version", lambda name: "old")
     result = run_cell(Cell("t", "one", {}), replace, tmp_path)
-    assert {result["measured"]["versions"][name] for name in measured.PACKAGES} == {"old"}
+    assert {result["measured"]["versions"][name] for name in cells_module.PACKAGES} == {"old"}
 
 
 def test_parameters_are_json_and_leave_out_what_changes_no_result():
@@ -194,7 +188,7 @@ def test_a_result_says_which_code_made_it(tmp_path, monkeypatch):
     """The commit of the repository that the package lies in; none of a repository further up."""
     found = run_cell(Cell("t", "one", {}), lambda *_: {}, tmp_path)["measured"]
     assert found["machine"]["threads"] >= 1 and found["machine"]["processor"]
-    if (measured.Path(measured.__file__).parents[2] / ".git").exists():
+    if (cells_module.Path(cells_module.__file__).parents[1] / ".git").exists():
         assert len(found["commit"].removesuffix("+")) == 40
-    monkeypatch.setattr(measured, "__file__", str(tmp_path / "site-packages/infograph/reproduce/measured.py"))
+    monkeypatch.setattr(cells_module, "__file__", str(tmp_path / "site-packages/infograph/cells.py"))
     assert run_cell(Cell("t", "two", {}), lambda *_: {}, tmp_path)["measured"]["commit"] is None

@@ -12,18 +12,33 @@ import numpy as np
 import pytest
 
 from infograph import load_dataset
-from infograph.cli.compare import compare as compare_verb
-from infograph.data.storage import save_graphs
+from infograph.cells import Busy
+from infograph.cli.judge import compare as compare_verb
+from infograph.data.graphset import save_graphs
 from infograph.errors import InvalidParameter
+from infograph.evaluate import compare as comparing
 from infograph.evaluate import cross_validate
-from infograph.evaluate.gram import Gram
-from infograph.report.compare import Comparison, Estimated, estimates
-from infograph.report.comparison import as_csv, as_html, as_markdown, best_line
-from infograph.reproduce import compare as comparing
-from infograph.reproduce.cells import Busy
-from infograph.reproduce.compare import Compared, Protocol, compare, majority_line
-from infograph.reproduce.isolated import Failed, Limits, Stopped, represent_isolated
-from infograph.reproduce.methods import METHODS
+from infograph.evaluate.compare import (
+    METHODS,
+    Compared,
+    Failed,
+    Limits,
+    Protocol,
+    Stopped,
+    compare,
+    majority_line,
+    represent_isolated,
+)
+from infograph.evaluate.cross_validation import Gram
+from infograph.report.comparison import (
+    Comparison,
+    Estimated,
+    as_csv,
+    as_html,
+    as_markdown,
+    best_line,
+    estimates,
+)
 from tests.workers.processes import alive, started, wait_for
 
 QUICK = Protocol(repeats=1, folds=3, inner_folds=2)
@@ -33,7 +48,7 @@ PARENT = """
 import subprocess
 import sys
 from pathlib import Path
-from infograph.reproduce.isolated import Limits, represent_isolated
+from infograph.evaluate.compare import Limits, represent_isolated
 start = subprocess.Popen.__init__
 def told(self, *given, **named):
     start(self, *given, **named)

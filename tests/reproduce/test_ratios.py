@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infograph.report.table2_sheet import ORDER, search_sheet, table2_sheet
-from infograph.reproduce.accuracies import read_table1
-from infograph.reproduce.choice import plan_table2, settings_text
-from infograph.reproduce.findings import findings
-from infograph.reproduce.ratios import read_table2
-from infograph.reproduce.table2_findings import ENERGIES
-from infograph.reproduce.variants import read_variants
+from infograph.paper.report import ENERGIES, ORDER, findings, search_sheet, table2_sheet
+from infograph.paper.table1 import read_table1, read_variants
+from infograph.paper.table2 import plan_table2, read_table2, settings_text
 
 
 def test_the_search_decides_which_cells_the_table_has(results):

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from infograph.report.epoch_figure import course
-from infograph.report.reproduction import readme_blocks, write_report
-from infograph.report.sheet import Sheet, as_html, as_markdown, signed, text
-from infograph.report.table1_sheet import grid_text, table1_sheet
-from infograph.reproduce.accuracies import read_table1
-from infograph.reproduce.status import standings
-from infograph.reproduce.variants import BASES
+from infograph.paper.report import course, grid_text, readme_blocks, table1_sheet, write_report
+from infograph.paper.run import standings
+from infograph.paper.table1 import BASES, read_table1
+from infograph.report.pages import Sheet, as_html, as_markdown, signed, text
 
 WL = [f"rounds={rounds} normalise=True" for rounds in (1, 2, 3, 4, 5)]
 HISTORY = [
@@ -161,8 +158,7 @@ def test_how_far_it_is(some):
 def test_the_verbs(some, tmp_path):
     import typer
 
-    from infograph.cli.reproduce_report import report
-    from infograph.cli.reproduce_status import status
+    from infograph.cli.reproduce import report, status
 
     app = typer.Typer()
     app.command("report")(report)

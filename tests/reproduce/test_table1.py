@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraph, cross_validate, read_graphs
+from infograph.cells import Busy, run_cell
 from infograph.errors import (
     CheckpointMismatch,
     FileMissing,
@@ -27,12 +28,10 @@ from infograph.errors import (
     TrainingDiverged,
 )
 from infograph.evaluate import Evaluation
-from infograph.reproduce import table1
-from infograph.reproduce.cells import Busy, run_cell
-from infograph.reproduce.grid import run_grid
-from infograph.reproduce.methods import METHODS, Method
-from infograph.reproduce.outlook import Durations, Outlook, in_words, split_cells
-from infograph.reproduce.table1 import collect, compute_table1, group, judged, table1_cell, table1_cells
+from infograph.evaluate.compare import METHODS, Method
+from infograph.paper import table1
+from infograph.paper.run import Durations, Outlook, in_words, run_grid, split_cells
+from infograph.paper.table1 import collect, compute_table1, group, judged, table1_cell, table1_cells
 
 GRID = """
 import os
@@ -42,8 +41,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from infograph import read_graphs
-from infograph.reproduce import table1
-from infograph.reproduce.grid import run_grid
+from infograph.paper import table1
+from infograph.paper.run import run_grid
 
 table1.load_dataset = lambda name: read_graphs(sys.argv[1])
 table1.METHODS["infograph"] = replace(table1.METHODS["infograph"], epochs=(2, 4, 40))
@@ -202,7 +201,7 @@ def test_a_budget_stops_inside_a_training_and_the_next_run_goes_on(tiny_mutag, t
     cell = table1_cell("MUTAG", replace(QUICK, epochs=(40,)), TRAINED, 0)
     steps = []
     with monkeypatch.context() as slowly:
-        slowly.setattr("infograph.reproduce.grid.time", SimpleNamespace(time=lambda: len(steps)))
+        slowly.setattr("infograph.paper.run.time", SimpleNamespace(time=lambda: len(steps)))
         watch = lambda cell: nullcontext(steps.append)  # noqa: E731
         done = list(run_grid([cell, cell], tmp_path / "a", budget=20, watch=watch))
     assert len(steps) == 21 and 1 < steps[-1].epoch < 40

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
+from infograph.data.tables import Shard
+from infograph.estimators import distributed as training_on_ray
 from infograph.estimators.infograph import InfoGraph
-from infograph.estimators.shared import on_ray as training_on_ray
-from infograph.estimators.shared.worker import main
-from infograph.scale.embedder import Embedder, Rows
-from infograph.scale.on_ray import Embedding
-from infograph.scale.records import Record
-from infograph.scale.shards import Shard
-from infograph.train.loop import Epoch, Plan, Progress, Watcher
-from infograph.workers.child import run_child
+from infograph.estimators.worker import main
+from infograph.jobs import run_child
+from infograph.progress import Epoch, Progress, Watcher
+from infograph.scale.embed import Embedder, Embedding, Rows
+from infograph.scale.shards import Record
+from infograph.train.loop import Plan
 from tests.workers.processes import wait_for
 
 ROOT = Path(__file__).parents[2]

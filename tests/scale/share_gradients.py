@@ -15,8 +15,8 @@ from torch import nn
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
-from infograph.nn.peers import ALONE, Group, share_batches
-from infograph.train.shares import SharedLoss, deal
+from infograph.nn.norm import ALONE, Group, share_batches
+from infograph.train.loop import SharedLoss, deal
 from tests.scale.conftest import molecules
 
 

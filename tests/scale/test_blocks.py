@@ -12,14 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from infograph.data.files import read_graphs
-from infograph.data.fingerprint import fingerprint
-from infograph.data.formats.reading import ReadOptions
-from infograph.data.graphset import GraphSet
-from infograph.data.storage import save_graphs
+from infograph.data.graphset import GraphSet, fingerprint, save_graphs
+from infograph.data.read import ReadOptions, read_graphs
+from infograph.data.tables import Block, read_blocks
 from infograph.errors import InvalidFile, InvalidParameter, SchemaMismatch
-from infograph.scale.block import Block
-from infograph.scale.blocks import read_blocks
 from infograph.scale.shards import find_shards
 from tests.scale.conftest import molecules
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from infograph.cli import main
-from infograph.cli.progress import Rows
+from infograph.progress import Rows
 from infograph.scale import Progress
 from tests.scale.conftest import Write, column, molecules
 
@@ -119,15 +119,13 @@ def test_mistakes(
 
 
 def test_progress_by_rows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("infograph.cli.progress.EVERY", 0.0)
+    monkeypatch.setattr("infograph.progress.EVERY", 0.0)
     with Rows() as bar:
         bar(Progress(20_000, 1, 4, 0.25))
     line = capsys.readouterr().err
     assert line.startswith("20,000 rows, ") and line.endswith(" per second, 1 of 4 shards\n")
     text = io.StringIO()
-    monkeypatch.setattr(
-        "infograph.cli.progress.err", lambda: Console(file=text, force_terminal=True, width=90)
-    )
+    monkeypatch.setattr("infograph.progress.err", lambda: Console(file=text, force_terminal=True, width=90))
     with Rows() as bar:
         bar(Progress(20_000, 1, 4, 0.25))
         bar(Progress(40_000, 4, 4, 1.0))

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from infograph.data.tables import Shard
 from infograph.errors import JobStopped
-from infograph.scale.dispatch import TRIES, Event, dispatch
-from infograph.scale.outcome import Outcome
-from infograph.scale.shards import Shard
+from infograph.scale.embed import TRIES, Event, Outcome, dispatch
 
 SHARDS = [Shard(f"s{n}", f"s{n}.smi", 10, 0) for n in range(7)]
 

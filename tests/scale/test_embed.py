@@ -18,9 +18,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from infograph import InfoGraph, load
-from infograph.data.embedding_files import read_embeddings
-from infograph.data.formats.reading import ReadOptions
-from infograph.data.storage import save_graphs
+from infograph.data.graphset import save_graphs
+from infograph.data.read import ReadOptions
+from infograph.data.vectors import read_embeddings
 from infograph.errors import (
     FileMissing,
     InvalidFile,
@@ -28,8 +28,8 @@ from infograph.errors import (
     InvalidParameter,
     JobStopped,
 )
+from infograph.io import locked
 from infograph.scale import Progress, Report, embed_shards
-from infograph.scale.lock import locked
 from tests.scale.conftest import Write, column, everything, molecules, vectors
 
 

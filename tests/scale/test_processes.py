@@ -13,14 +13,14 @@ import torch
 
 from infograph.errors import InvalidGraph, JobStopped
 from infograph.scale import Progress, embed_shards
-from infograph.scale.processes import ProcessPool
+from infograph.scale.embed import ProcessPool
 from tests.scale.conftest import Write, everything, molecules
 from tests.workers.processes import alive, started, wait_for
 
 PARENT = """
 import sys
 from infograph.scale import embed_shards
-from infograph.scale.processes import ProcessPool
+from infograph.scale.embed import ProcessPool
 start = ProcessPool.start
 def told(self):
     worker = start(self)

@@ -12,7 +12,7 @@ import torch
 
 from infograph.errors import InvalidParameter, JobStopped, MissingExtra
 from infograph.scale import Progress, embed_shards
-from infograph.scale.on_ray import RayPool
+from infograph.scale.embed import RayPool
 from tests.scale import dying
 from tests.scale.conftest import Write, everything, molecules
 
@@ -38,7 +38,7 @@ def test_a_killed_actor_costs_nothing(
             (tmp_path / dying.SEEN).touch()
 
     dying.let_die(monkeypatch, tmp_path)
-    monkeypatch.setattr("infograph.scale.on_ray.Embedding", dying.DyingEmbedding)
+    monkeypatch.setattr("infograph.scale.embed.Embedding", dying.DyingEmbedding)
     monkeypatch.setattr(RayPool, "start", remember)
     report = embed_shards(
         model, tmp_path / "in", tmp_path / "ray", workers=2, on="ray", block=20, progress=see
@@ -72,7 +72,7 @@ def test_clusters_that_do_not_answer(
     model: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("a.parquet", molecules(3))
-    monkeypatch.setattr("infograph.workers.cluster.PATIENCE", 1.0)
+    monkeypatch.setattr("infograph.jobs.PATIENCE", 1.0)
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray would wait for half a minute"))
     with socket.create_server(("127.0.0.1", 0)) as silent:

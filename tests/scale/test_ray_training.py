@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from infograph import InfoGraph, load_dataset
+from infograph.cells import as_text
 from infograph.data.convert import as_graphset
 from infograph.errors import TrainingDiverged
+from infograph.evaluate.compare import Protocol, compare
 from infograph.learn.parts import make_parts
-from infograph.reproduce.cells import as_text
-from infograph.reproduce.compare import Protocol, compare
-from infograph.reproduce.grid import run_grid
-from infograph.reproduce.table1 import table1_cells
-from infograph.tune import tune
+from infograph.learn.tune import tune
+from infograph.paper.run import run_grid
+from infograph.paper.table1 import table1_cells
 from tests.scale import dying
 from tests.scale.conftest import molecules
 
@@ -34,7 +34,7 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     settings: dict[str, Any] = {"dim": 32, "layers": 2, "epochs": 6, "batch_size": 8}
     alone = InfoGraph(**settings).fit(graphs, workers=2)
     dying.let_die(monkeypatch, tmp_path)
-    monkeypatch.setattr("infograph.estimators.shared.on_ray._run", dying.run_on_ray)
+    monkeypatch.setattr("infograph.estimators.distributed._run", dying.run_on_ray)
     told: list[tuple[int, int]] = []
     watch = lambda now: told.append((now.epoch, now.epochs))  # noqa: E731
     model = InfoGraph(**settings).fit(graphs, workers=2, on="ray", watchers=[watch])

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infograph.data.graphset import GraphSet
-from infograph.data.storage import save_graphs
+from infograph.data.graphset import GraphSet, save_graphs
 from infograph.errors import FileMissing, InvalidParameter
 from infograph.scale.shards import find_shards, is_pattern
 

@@ -13,8 +13,7 @@ import pytest
 
 from infograph import as_graphset, read_graphs
 from infograph.cli import main
-from infograph.data.graphset import GraphSet
-from infograph.data.storage import open_graphs, save_graphs
+from infograph.data.graphset import GraphSet, open_graphs, save_graphs
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
 from infograph.scale import store_graphs
 from tests.scale.conftest import Write, molecules

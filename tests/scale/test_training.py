@@ -15,8 +15,8 @@ import torch
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
 from infograph.errors import InvalidParameter, JobStopped, TrainingDiverged
-from infograph.train.shares import deal
-from infograph.workers.children import Children
+from infograph.jobs import Children
+from infograph.train.loop import deal
 from tests.scale import dying
 from tests.scale.conftest import molecules
 from tests.scale.share_gradients import build, outcome
@@ -166,7 +166,7 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_workers_that_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infograph.estimators.shared.processes.LOOPBACK", {"GLOO_SOCKET_IFNAME": "none"})
+    monkeypatch.setattr("infograph.estimators.distributed.LOOPBACK", {"GLOO_SOCKET_IFNAME": "none"})
     with (
         pytest.warns(RuntimeWarning),
         pytest.raises(JobStopped, match="3 times a worker was lost in epoch 1"),

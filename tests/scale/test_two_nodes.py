@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 JOB = """
 import sys
 from infograph.cli import main
-from infograph.scale.on_ray import RayPool
+from infograph.scale.embed import RayPool
 events, give, given = RayPool.events, RayPool.give, []
 
 def events_of_both(self, seconds):

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infograph.train.feeds import GraphFeed, StepFeed
+from infograph.train.loop import GraphFeed, StepFeed
 
 
 class Recorder:

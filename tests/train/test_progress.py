@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from infograph import InfoGraph, load_dataset
-from infograph.train.loop import Progress
-from infograph.train.progress import ProgressReport, duration, validation_unit
+from infograph.progress import Progress, ProgressReport, duration, validation_unit
 
 
 def test_plain_lines_where_there_is_no_terminal():

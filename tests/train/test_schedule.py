@@ -9,7 +9,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from infograph.train.schedule import Schedule, best_epoch
+from infograph.train.loop import Schedule, best_epoch
 
 errors = st.one_of(
     st.lists(st.floats(0, 10), max_size=60),

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from infograph import InfoGraph, load_dataset
 from infograph.errors import CheckpointMismatch, FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
-from infograph.train.batches import cut, shuffled
 from infograph.train.checkpoint import FILE, kept_epochs, read_checkpoint, write_checkpoint
-from infograph.train.loop import Plan, drop_tiny, train
+from infograph.train.loop import Plan, cut, drop_tiny, shuffled, train
 
 SMALL = {"dim": 12, "layers": 2, "batch_size": 16, "epochs": 4}
 

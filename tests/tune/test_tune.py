@@ -19,9 +19,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.learn.parts import Parts, make_parts
-from infograph.tune import Range, tune
-from infograph.tune.halving import promoted, rounds_of
-from infograph.tune.space import draw_settings, parse_space
+from infograph.learn.tune import Range, draw_settings, parse_space, promoted, rounds_of, tune
 from tests.scale.conftest import molecules
 
 

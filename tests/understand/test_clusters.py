@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import infograph.understand.clusters as module
+import infograph.look.clusters as module
 from infograph.errors import InvalidParameter
-from infograph.maps.components import principal_components
-from infograph.understand import find_clusters, outlier_scores
-from infograph.understand.medoid import medoid
-from infograph.understand.nearest_core import join_nearest
+from infograph.look import find_clusters, outlier_scores
+from infograph.look.clusters import join_nearest, medoid
+from infograph.look.project import principal_components
 
 
 def planted(
@@ -106,7 +105,7 @@ def test_wrong_input_is_explained() -> None:
 
 
 def test_components_are_those_of_a_singular_value_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infograph.maps.components.BLOCK", 7)
+    monkeypatch.setattr("infograph.look.project.PCA_BLOCK", 7)
     rows = np.random.default_rng(0).normal(size=(50, 6)) @ np.random.default_rng(1).normal(size=(6, 6)) + 3
     rows = np.hstack([rows, np.full((50, 1), 2.5)])  # constant
     scaled = (rows[:, :6] - rows[:, :6].mean(axis=0)) / rows[:, :6].std(axis=0)
@@ -121,7 +120,7 @@ def test_the_medoid_has_the_smallest_sum_of_distances(monkeypatch: pytest.Monkey
     points = np.random.default_rng(0).normal(size=(80, 3))
     sums = np.linalg.norm(points[:, None] - points, axis=2).sum(axis=1)
     assert medoid(points) == sums.argmin()
-    monkeypatch.setattr("infograph.understand.medoid.MOST", 40)
+    monkeypatch.setattr("infograph.look.clusters.MOST", 40)
     assert sums[medoid(points)] < np.percentile(sums, 10)
 
 

@@ -6,12 +6,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from infograph.data.columns import store_graph_column
-from infograph.data.convert import as_graphset
+from infograph.data.convert import as_graphset, store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.errors import InvalidParameter, SchemaMismatch
-from infograph.understand import Clusters, describe_clusters, find_clusters
-from infograph.understand.describe import edge_counts
+from infograph.look import Clusters, describe_clusters, find_clusters
+from infograph.look.describe import edge_counts
 
 N_RINGS, N_STARS = 40, 60
 

@@ -12,10 +12,9 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.errors import InvalidParameter
 from infograph.estimators.infograph import InfoGraph
-from infograph.report.palette import LIGHT
-from infograph.understand import contribution_drawing, draw_graph
-from infograph.understand.draw import THUMBNAIL
-from infograph.understand.scale import make_scale
+from infograph.look import contribution_drawing, draw_graph
+from infograph.look.draw import THUMBNAIL_SIZE
+from infograph.look.svg import LIGHT, make_scale
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -34,7 +33,7 @@ def place(mark: ElementTree.Element) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [THUMBNAIL, (600, 600), (300, 150)])
+@pytest.mark.parametrize("size", [THUMBNAIL_SIZE, (600, 600), (300, 150)])
 def test_every_graph_draws(corner_cases: GraphSet, theme: str, size: tuple[int, int]) -> None:
     for index, graph in enumerate(corner_cases):
         for scores in (None, np.linspace(-1, 2, graph.n_nodes)):
@@ -93,7 +92,7 @@ def test_categories_have_a_legend(corner_cases: GraphSet) -> None:
     colours = [mark.get("fill") for mark in marks(svg)]
     assert colours == [LIGHT.hues[0], LIGHT.hues[1], LIGHT.hues[2], LIGHT.hues[0]]
     assert texts(svg) == ["label: ", "a", "b", "c"]
-    assert texts(draw_graph(corner_cases, 0, size=THUMBNAIL)) == []
+    assert texts(draw_graph(corner_cases, 0, size=THUMBNAIL_SIZE)) == []
 
 
 def test_scores_have_a_scale(corner_cases: GraphSet) -> None:
@@ -110,7 +109,7 @@ def test_scores_have_a_scale(corner_cases: GraphSet) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_scales_are_ordered_for_colour_blind_people(theme: str) -> None:
     """Blue minus red (which all but monochromats see) runs one way through a diverging scale."""
-    from infograph.understand.svg import check_theme
+    from infograph.look.svg import check_theme
 
     paper = check_theme(theme)
 
@@ -127,7 +126,7 @@ def test_scales_are_ordered_for_colour_blind_people(theme: str) -> None:
 @pytest.mark.parametrize(("n_nodes", "n_drawn"), [(1_500, 1_500), (30_000, 20_000)])
 def test_large_graphs_stay_small(n_nodes: int, n_drawn: int) -> None:
     graphs = as_graphset([nx.barabasi_albert_graph(n_nodes, 3, seed=0)])
-    draw_graph(graphs[:1], 0, size=THUMBNAIL)
+    draw_graph(graphs[:1], 0, size=THUMBNAIL_SIZE)
     start = time.process_time()
     svg = draw_graph(graphs, 0, scores=np.random.default_rng(0).normal(size=n_nodes))
     assert time.process_time() - start < 3  # one second on an idle machine

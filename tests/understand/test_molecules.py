@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from infograph.data.convert import as_graphset
+from infograph.data.datasets import ATOMS, BONDS
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
-from infograph.understand import draw_graph, name_atoms
-from infograph.understand.draw import THUMBNAIL
-from infograph.understand.molecules import has_molecules, molecule_of
-from infograph.understand.named_atoms import ATOMS, BONDS
+from infograph.look import draw_graph, name_atoms
+from infograph.look.draw import THUMBNAIL_SIZE
+from infograph.look.molecules import has_molecules, molecule_of
 
 Chem = pytest.importorskip("rdkit.Chem")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,7 +63,7 @@ def test_atoms_know_their_nodes(smiles: str, hydrogens: bool) -> None:
 
 @pytest.mark.parametrize("smiles", SMILES)
 def test_molecules_without_smiles_are_rebuilt(smiles: str) -> None:
-    from infograph.data.chem.molecules import from_molecules
+    from infograph.data.molecules import from_molecules
 
     for hydrogens in (False, True):
         graphs = from_molecules([smiles], hydrogens=hydrogens, keep_smiles=False)
@@ -109,7 +109,7 @@ def test_a_colour_lies_where_the_letter_is() -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [THUMBNAIL, (600, 600)])
+@pytest.mark.parametrize("size", [THUMBNAIL_SIZE, (600, 600)])
 def test_drawings_are_clean_and_repeatable(theme: str, size: tuple[int, int]) -> None:
     graphs = as_graphset(SMILES)
     for index in range(len(graphs)):

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from infograph.understand.findings import correct, node_type_findings, number_findings, share_findings
-from infograph.understand.statistics import enrichment_p, holm, rank_sum
+from infograph.look.describe import (
+    correct,
+    enrichment_p,
+    holm,
+    node_type_findings,
+    number_findings,
+    rank_sum,
+    share_findings,
+)
 
 
 def test_enrichment_by_hand() -> None:

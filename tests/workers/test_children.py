@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infograph.workers.children import Children, Said
+from infograph.jobs import Children, Said
 from tests.workers.processes import PATIENCE
 
 GOOD = "print('{\"good\": 1}', flush=True)\n"

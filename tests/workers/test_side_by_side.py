@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infograph.workers.side_by_side import side_by_side
+from infograph.jobs import side_by_side
 from tests.workers.processes import alive, children_of, started, wait_for
 
 LONG = 300.0  # seconds
@@ -18,7 +18,7 @@ PARENT = """
 import sys
 import time
 from pathlib import Path
-from infograph.workers.side_by_side import side_by_side
+from infograph.jobs import side_by_side
 
 def work(name):
     Path(name).touch()

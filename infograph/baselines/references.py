@@ -1,0 +1,599 @@
+"""What any method has to beat: histograms, the mean, counts of atoms, fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.baselines.base import Estimate, check_bool
+from infograph.data.convert import as_graphset
+from infograph.data.graphset import GraphSet, align
+from infograph.data.labels import ClassTargets, Targets, Task
+from infograph.data.molecules import ELEMENT, HYDROGENS, SMILES
+from infograph.data.schema import Category, Column, Schema
+from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
+from infograph.estimators.base import GraphPredictor, GraphTransformer
+from infograph.estimators.folder import State
+
+Floats = NDArray[np.float64]
+CHUNK = 8192  # molecules whose fingerprints are in memory at a time: 16 MB
+
+
+class Histogram(GraphTransformer):
+    """Base of the two: `fit` learns the columns, `transform` counts nodes per column.
+
+    Attributes:
+        feature_names_: (F,) what the columns count.
+    """
+
+    share: bool
+    feature_names_: tuple[str, ...]
+
+    def _counts(self, graphs: GraphSet) -> Floats:
+        raise NotImplementedError
+
+    def fit_transform(self, graphs: Any, y: object = None) -> Floats:
+        """`fit(graphs).transform(graphs)`."""
+        return self.fit(graphs).transform(graphs)
+
+    def fit(self, graphs: Any, y: object = None) -> Self:
+        """Learn which columns there are; `y` is ignored."""
+        raise NotImplementedError
+
+    def transform(self, graphs: Any) -> Floats:
+        """Nodes of each kind, or their share of the graph's nodes. (G', F)."""
+        self._check_fitted()
+        known = as_graphset(graphs, schema=self.schema_)
+        counts = self._counts(known)
+        return counts / np.maximum(known.sizes, 1)[:, None] if self.share else counts
+
+    def estimate(self, graphs: Any) -> Estimate:
+        """Seconds and megabytes; next to nothing."""
+        known = as_graphset(graphs)
+        return Estimate(
+            0.1 + 1e-7 * (known.n_nodes + known.n_edges), 50 + 5e-5 * known.n_nodes + 0.03 * len(known)
+        )
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """What the columns count. (F,)."""
+        self._check_fitted()
+        return np.array(self.feature_names_, dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.feature_names_)
+
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), "features": list(self.feature_names_)}
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        super()._set_learned(learned)
+        self.feature_names_ = tuple(map(str, learned["features"]))
+
+    def _card(self) -> str:
+        shown = ", ".join(self.feature_names_[:50])
+        return f"# {type(self).__name__}\n\n{len(self.feature_names_)} columns: {shown}\n"
+
+
+class LabelHistogram(Histogram):
+    """How often each node label occurs in a graph.
+
+        LabelHistogram().fit_transform(graphs)
+
+    One column per category of the node columns that some fitted graph has; without node columns there is one,
+    the number of nodes. Categories that are new in `transform` are counted nowhere, and one
+    `UnknownCategoryWarning` says so. No paper: it is the reference row that shows what labels alone are
+    worth.
+
+    Args:
+        columns: the node columns to count; None takes `element` of molecules, otherwise every categorical
+            node column that encoders see.
+        share: divide by the number of nodes.
+    """
+
+    def __init__(self, columns: Sequence[str] | None = None, *, share: bool = False) -> None:
+        self.columns = columns
+        self.share = share
+
+    def fit(self, graphs: Any, y: object = None) -> Self:
+        """Learn which labels there are; `y` is ignored."""
+        check_bool("share", self.share)
+        read = as_graphset(graphs)
+        known = align(read, seen_only(read, countable(read.schema, self.columns)))
+        self.feature_names_ = count_nodes(known[:1])[0]
+        self.schema_ = known.schema.replace("graph", ())
+        return self
+
+    def _counts(self, graphs: GraphSet) -> Floats:
+        return count_nodes(graphs)[1]
+
+    def _state(self) -> State:
+        return {}
+
+    def _set_state(self, state: State) -> None:
+        pass
+
+
+class DegreeHistogram(Histogram):
+    """How many nodes of each degree a graph has.
+
+        DegreeHistogram().fit_transform(graphs)
+
+    One column per degree that some fitted node has, and a last one, "other", for degrees that are new in
+    `transform`. The degree is the number of incoming arcs: repeated edges count each, a self-loop counts one.
+    No paper: it is the reference row that shows what degrees alone are worth.
+
+    Args:
+        share: divide by the number of nodes.
+    """
+
+    degrees_: NDArray[np.int64]
+
+    def __init__(self, *, share: bool = False) -> None:
+        self.share = share
+
+    def fit(self, graphs: Any, y: object = None) -> Self:
+        """Learn which degrees there are; `y` is ignored."""
+        check_bool("share", self.share)
+        self.degrees_ = np.unique(_degrees(as_graphset(graphs)))
+        self.feature_names_ = (*(f"degree {degree}" for degree in self.degrees_), "other")
+        self.schema_ = Schema()  # any graph will do
+        return self
+
+    def _counts(self, graphs: GraphSet) -> Floats:
+        degree, width = _degrees(graphs), len(self.degrees_) + 1
+        place = np.searchsorted(self.degrees_, degree)
+        known = self.degrees_[np.minimum(place, width - 2)] == degree
+        column = np.where(known, place, width - 1)
+        pairs = np.bincount(graphs.node_graph * width + column, minlength=len(graphs) * width)
+        return pairs.reshape(len(graphs), width).astype(np.float64)
+
+    def _state(self) -> State:
+        return {"degrees": self.degrees_}
+
+    def _set_state(self, state: State) -> None:
+        self.degrees_ = state["degrees"]
+
+
+def _degrees(graphs: GraphSet) -> NDArray[np.int64]:
+    return np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
+
+
+class MeanPredictor(GraphPredictor):
+    """Predicts the same for every graph: the mean of the labelled ones, or their most frequent class.
+
+        MeanPredictor().fit(graphs, y).predict(graphs)
+
+    Several targets have a mean each, over the graphs that are labelled with it. Probabilities are the
+    frequencies of the classes; of equally frequent classes the first is predicted.
+
+    Args:
+        task: "regression" or "classification".
+        unlabelled: a class label that means unlabelled, besides NaN and None.
+    """
+
+    def __init__(self, task: Task = "regression", *, unlabelled: Category | None = None) -> None:
+        self.task = task
+        self.unlabelled = unlabelled
+
+    def fit(self, graphs: Any, y: Any = None) -> Self:
+        """Average the labels; `y` is one value or row per graph, or names graph columns (None: "y")."""
+        known = as_graphset(graphs)
+        targets = self._targets(y, known)
+        if isinstance(targets, ClassTargets):
+            self.mean_ = np.bincount(targets.codes[targets.labelled]) / targets.labelled.sum()  # (C,)
+        else:
+            self.mean_ = np.nanmean(targets.values, axis=0)  # (T,)
+        self._remember(targets)
+        self.schema_ = Schema()  # any graph will do
+        return self
+
+    def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
+        return np.tile(self.mean_, (len(graphs), 1))
+
+    def _state(self) -> State:
+        return {"mean": self.mean_}
+
+    def _set_state(self, state: State) -> None:
+        self.mean_ = state["mean"]
+
+
+class AtomCounts(GraphPredictor):
+    """A linear model of how often each node category occurs in a graph, plus an intercept.
+
+        AtomCounts().fit(molecules, "U0").predict(molecules)
+
+    For molecules these are the elements, hydrogens included whether they are nodes or not. Regression is
+    ordinary least squares, one fit per target over the graphs that are labelled with it; where the counts
+    leave it open (an element in every molecule equally often), the shortest of the best coefficient vectors
+    is taken. Classification is scikit-learn's logistic regression (penalty C=1, its default) on the same
+    standardised counts. Categories that no labelled graph has get the coefficient 0; those that no graph of
+    `fit` has are counted in one `UnknownCategoryWarning`.
+
+    Args:
+        columns: the node columns to count; None takes `element` where there is one, otherwise every
+            categorical node column that encoders see, and the number of nodes where there is none of these.
+        task: "regression" or "classification".
+        unlabelled: a class label that means unlabelled, besides NaN and None.
+
+    Attributes:
+        feature_names_: (F,) what is counted, such as "element C".
+        coef_: (F, T) in the targets' units per occurrence, or (F, C) for the scores of the classes.
+        intercept_: (T,) or (C,).
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str] | None = None,
+        task: Task = "regression",
+        *,
+        unlabelled: Category | None = None,
+    ) -> None:
+        self.columns = columns
+        self.task = task
+        self.unlabelled = unlabelled
+
+    def fit(self, graphs: Any, y: Any = None) -> Self:
+        """Fit the coefficients; `y` is one value or row per graph, or names graph columns (None: "y")."""
+        known = as_graphset(graphs)
+        targets = self._targets(y, known)
+        known = align(known, seen_only(known, countable(known.schema, self.columns)))
+        names, counts = count_nodes(known)
+        if isinstance(targets, ClassTargets):
+            self.coef_, self.intercept_ = _logistic(counts, targets)
+        else:
+            self.coef_, self.intercept_ = _least_squares(counts, targets)
+        self.feature_names_ = names
+        self._remember(targets)
+        self.schema_ = known.schema.replace("graph", ())
+        return self
+
+    def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
+        scores = count_nodes(graphs)[1] @ self.coef_ + self.intercept_  # (G, T) or (G, C)
+        if not hasattr(self, "classes_"):
+            return np.asarray(scores)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def _state(self) -> State:
+        return {"coef": self.coef_, "intercept": self.intercept_}
+
+    def _set_state(self, state: State) -> None:
+        self.coef_, self.intercept_ = state["coef"], state["intercept"]
+
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), "features": list(self.feature_names_)}
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        super()._set_learned(learned)
+        self.feature_names_ = tuple(learned["features"])
+
+
+def _standard(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and scale of the features; a constant one has scale 1 (and is 0 everywhere once centred)."""
+    deviation = counts.std(axis=0)
+    return counts.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+
+
+def _least_squares(
+    counts: NDArray[np.float64], targets: Targets
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per target, by a singular value decomposition of the centred and scaled counts."""
+    coefficients, intercepts = [], []
+    for values, known in zip(targets.values.T, targets.known.T, strict=True):
+        mean, scale = _standard(counts[known])
+        middle = values[known].mean()
+        scaled = (counts[known] - mean) / scale
+        solution = np.linalg.lstsq(scaled, values[known] - middle, rcond=None)[0] / scale  # (F,)
+        coefficients.append(solution)
+        intercepts.append(middle - mean @ solution)
+    return np.stack(coefficients, axis=1), np.array(intercepts)  # (F, T), (T,)
+
+
+def _logistic(
+    counts: NDArray[np.float64], targets: ClassTargets
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from sklearn.linear_model import LogisticRegression
+
+    counts = counts[targets.labelled]
+    mean, scale = _standard(counts)
+    model = LogisticRegression(max_iter=10_000).fit((counts - mean) / scale, targets.codes[targets.labelled])
+    coefficients = model.coef_.T / scale[:, None]  # (F, C), or (F, 1) for two classes
+    intercepts = model.intercept_ - mean @ coefficients
+    if len(targets.classes) == 2:  # the first class scores 0
+        coefficients = np.hstack([np.zeros_like(coefficients), coefficients])
+        intercepts = np.concatenate([[0.0], intercepts])
+    return coefficients, intercepts
+
+
+def count_nodes(graphs: GraphSet) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """How often each category of each node column occurs in each graph: names (F,) and counts (G, F).
+
+    Where the hydrogens of molecules are no nodes, `hydrogens` says how many each atom has, and these are
+    counted as one more feature. Without columns there is one feature, the number of nodes.
+    """
+    names: list[str] = []
+    counts: list[NDArray[Any]] = []
+    for column in graphs.schema.node:
+        values = graphs.node[column.name]
+        if _are_implicit(column, graphs.schema):
+            attached = np.array([*column.categories, 0], dtype=np.float64)[values]
+            names.append("implicit hydrogens")
+            counts.append(np.bincount(graphs.node_graph, attached, len(graphs))[:, None])
+            continue
+        width = len(column.categories) + 1  # the last one for what the model does not know
+        pairs = np.bincount(graphs.node_graph * width + values, minlength=len(graphs) * width)
+        names += [f"{column.name} {category}" for category in column.categories]
+        counts.append(pairs.reshape(len(graphs), width)[:, :-1])
+    if not counts:
+        return ("nodes",), graphs.sizes[:, None].astype(np.float64)
+    return tuple(names), np.concatenate(counts, axis=1).astype(np.float64)
+
+
+def _are_implicit(column: Column, schema: Schema) -> bool:
+    """Whether a column holds the hydrogens that are no nodes, beside the elements of those atoms that are."""
+    return (
+        column.name == HYDROGENS.name
+        and schema.column("node", ELEMENT.name) is not None
+        and schema.option("hydrogens") is False
+    )
+
+
+def countable(schema: Schema, names: Sequence[str] | None) -> Schema:
+    """`schema` with nothing but the node columns to count."""
+    if names is not None:
+        columns = schema.select("node", names).features("node")
+        strange = [column for column in columns if column.kind != "categorical"]
+        if strange:
+            raise InvalidParameter(
+                f"the node column {strange[0].name!r} holds numbers: only categories can be counted"
+            )
+    elif schema.column("node", ELEMENT.name) is not None:
+        wanted = (ELEMENT.name, HYDROGENS.name) if schema.option("hydrogens") is False else (ELEMENT.name,)
+        columns = tuple(column for column in schema.node if column.name in wanted)
+    else:
+        columns = tuple(column for column in schema.features("node") if column.kind == "categorical")
+    return schema.replace("node", columns).replace("edge", ())
+
+
+def seen_only(graphs: GraphSet, schema: Schema) -> Schema:
+    """`schema` with just the categories that occur, so that a new element is known to be new."""
+
+    def reduced(column: Column) -> Column:
+        if _are_implicit(column, schema):
+            return column
+        present = np.bincount(graphs.node[column.name], minlength=column.unknown)[: column.unknown] > 0
+        return replace(
+            column, categories=tuple(c for c, seen in zip(column.categories, present, strict=True) if seen)
+        )
+
+    return schema.replace("node", map(reduced, schema.node))
+
+
+class FingerprintForest(GraphPredictor):
+    """A random forest (Breiman 2001) on Morgan fingerprints (Rogers and Hahn 2010), for molecules.
+
+        FingerprintForest().fit(["CCO", "CCN", "CCC"], [1.2, 0.7, 3.1]).predict(["CCCC"])
+
+    Every target has a forest of its own, grown by scikit-learn on the graphs that are labelled with it. What
+    is kept and saved are its trees as arrays; predictions come from these and equal scikit-learn's.
+
+    Args:
+        radius: of the environments, in bonds; 2 (ECFP4) is the usual choice.
+        n_bits: length of the fingerprints; 2048 is RDKit's default.
+        n_trees: 100 is scikit-learn's default.
+        max_features: the share of bits tried at each split; None takes a third for regression and the square
+            root of their number for classification, as Breiman recommends (Hastie et al. 2009, 15.3).
+        min_samples_leaf: molecules in a leaf at least; 1 is scikit-learn's default.
+        smiles: the graph column with the SMILES.
+        task: "regression" or "classification".
+        unlabelled: a class label that means unlabelled, besides NaN and None.
+        n_jobs: trees grown at the same time; None is one, -1 one per core. It does not change the result.
+        random_state: seed of the forest.
+
+    Attributes:
+        trees_: one forest per target; a single one for classes.
+    """
+
+    def __init__(
+        self,
+        radius: int = 2,
+        n_bits: int = 2048,
+        n_trees: int = 100,
+        *,
+        max_features: float | None = None,
+        min_samples_leaf: int = 1,
+        smiles: str = "smiles",
+        task: Task = "regression",
+        unlabelled: Category | None = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.radius = radius
+        self.n_bits = n_bits
+        self.n_trees = n_trees
+        self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
+        self.smiles = smiles
+        self.task = task
+        self.unlabelled = unlabelled
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, graphs: Any, y: Any = None) -> Self:
+        """Grow the forests; `y` is one value or row per graph, or names graph columns (None: "y")."""
+        self._check_settings()
+        known = as_graphset(graphs)
+        targets = self._targets(y, known)
+        rows = np.flatnonzero(targets.labelled)
+        made_with = self._fingerprint_settings()
+        bits = morgan_fingerprints(known[rows], **made_with)
+        if isinstance(targets, ClassTargets):
+            trees = [self._grow(bits, targets.codes[rows])]
+        else:
+            columns = targets.values[rows].T  # (T, labelled)
+            trees = [self._grow(bits[~np.isnan(v)], v[~np.isnan(v)]) for v in columns]
+        self._remember(targets)
+        self.trees_ = trees
+        self._made_with = made_with
+        column = known.schema.column("graph", self.smiles)
+        self.schema_ = Schema(graph=(column or SMILES,))
+        return self
+
+    def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
+        parts = []
+        for start in range(0, len(graphs), CHUNK):
+            bits = morgan_fingerprints(graphs[start : start + CHUNK], **self._made_with)
+            parts.append(np.concatenate([trees.predict(bits) for trees in self.trees_], axis=1))
+        return np.concatenate(parts)
+
+    def _grow(self, bits: NDArray[np.uint8], y: NDArray[Any]) -> Trees:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        classes = self.task == "classification"
+        usual: float | str = "sqrt" if classes else 1 / 3
+        forest = (RandomForestClassifier if classes else RandomForestRegressor)(
+            n_estimators=self.n_trees,
+            max_features=usual if self.max_features is None else float(self.max_features),
+            min_samples_leaf=self.min_samples_leaf,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+        return Trees.of(forest.fit(bits, y))
+
+    def _check_settings(self) -> None:
+        for name, least in (("radius", 0), ("n_bits", 1), ("n_trees", 1), ("min_samples_leaf", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+                raise InvalidParameter(f"{name}={value!r}: expected a whole number, at least {least}")
+        share = self.max_features
+        if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):
+            raise InvalidParameter(f"max_features={share!r}: expected a share of the bits, 0 < share <= 1")
+
+    def _fingerprint_settings(self) -> dict[str, Any]:
+        return {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
+
+    def _fitted_settings(self) -> dict[str, Any]:
+        return {**super()._fitted_settings(), **self._made_with}
+
+    def _state(self) -> State:
+        parts = [trees.arrays(f"forest{i}") for i, trees in enumerate(self.trees_)]
+        return {name: values for part in parts for name, values in part.items()}
+
+    def _set_state(self, state: State) -> None:
+        self._made_with = self._fingerprint_settings()
+        n_forests = 1 if hasattr(self, "classes_") else len(self.target_names_)
+        self.trees_ = [Trees.from_arrays(f"forest{i}", state) for i in range(n_forests)]
+
+
+def morgan_fingerprints(
+    graphs: GraphSet, *, radius: int = 2, n_bits: int = 2048, smiles: str = "smiles"
+) -> NDArray[np.uint8]:
+    """Which circular environments a molecule has, hashed to bits (Rogers and Hahn 2010). (G, n_bits).
+
+    Args:
+        graphs: molecules with their SMILES in a graph column.
+        radius: bonds from the central atom; 2 is known as ECFP4.
+        n_bits: length; 2048 is RDKit's default.
+        smiles: the graph column with the SMILES.
+
+    Raises:
+        MissingExtra: RDKit is not installed.
+        SchemaMismatch: the graphs have no such column.
+        InvalidGraph: a SMILES cannot be read.
+    """
+    try:
+        from rdkit import Chem, rdBase
+        from rdkit.Chem import rdFingerprintGenerator
+    except ImportError as error:
+        raise MissingExtra("rdkit", "chem") from error
+    found = graphs.schema.column("graph", smiles)
+    if found is None or found.kind == "float":
+        have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none"
+        raise SchemaMismatch(
+            f"fingerprints need molecules with their SMILES in the graph column {smiles!r}; these graphs "
+            f"have: {have}. Read them from SMILES, or name the column with smiles="
+        )
+    if radius < 0 or n_bits < 1:
+        raise InvalidParameter(f"radius={radius}, n_bits={n_bits}: expected at least 0 and at least 1")
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
+    bits = np.zeros((len(graphs), n_bits), dtype=np.uint8)
+    with rdBase.BlockLogs():
+        for row, text in enumerate(graphs.values("graph", smiles).tolist()):
+            molecule = Chem.MolFromSmiles(text) if text else None
+            if molecule is None:
+                raise InvalidGraph(
+                    f"its SMILES {text!r} cannot be read", index=row, graph_id=graphs.ids[row].item()
+                )
+            bits[row] = generator.GetFingerprintAsNumPy(molecule)
+    return bits
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """All trees of a forest, their nodes one tree after the other. M nodes, K outputs.
+
+    Attributes:
+        roots: (trees,) the first node of every tree.
+        children: (M, 2) where a row goes whose feature is at most the threshold, and where otherwise; a leaf
+            has itself.
+        feature: (M,) the feature that is looked at; 0 in leaves.
+        threshold: (M,) compared with it.
+        values: (M, K) what a leaf predicts.
+    """
+
+    roots: NDArray[np.int64]
+    children: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, forest: Any) -> Self:
+        """The trees of scikit-learn's RandomForestRegressor (one target) or RandomForestClassifier."""
+        trees = [estimator.tree_ for estimator in forest.estimators_]
+        roots = np.concatenate([[0], np.cumsum([tree.node_count for tree in trees])])
+        children = []
+        for root, tree in zip(roots, trees, strict=False):
+            both = np.stack([tree.children_left, tree.children_right], axis=1)  # (nodes, 2)
+            children.append(np.where(both < 0, np.arange(tree.node_count)[:, None], both) + root)
+        feature = np.concatenate([tree.feature for tree in trees])
+        return cls(
+            roots[:-1].astype(np.int64),
+            np.concatenate(children).astype(np.int32),
+            np.maximum(feature, 0).astype(np.int32),
+            np.concatenate([tree.threshold for tree in trees]),
+            np.concatenate([tree.value[:, 0, :] for tree in trees]),
+        )
+
+    def predict(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """The mean over all trees, added up in their order as scikit-learn does. (G, F) -> (G, K)."""
+        total = np.zeros((len(rows), self.values.shape[1]))
+        for root in self.roots:
+            total += self.values[self._leaves(int(root), rows)]
+        return total / len(self.roots)
+
+    def _leaves(self, root: int, rows: NDArray[Any]) -> NDArray[np.int32]:
+        """The leaf of one tree that each row falls into; every step moves the rows that are not there yet."""
+        at = np.full(len(rows), root, dtype=np.int32)
+        moving = np.arange(len(rows))
+        while len(moving):
+            here = at[moving]
+            right = rows[moving, self.feature[here]] > self.threshold[here]
+            there = self.children[here, right.astype(np.intp)]
+            at[moving] = there
+            moving = moving[there != here]
+        return at
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """For a saved model; `Trees.from_arrays` reads them back."""
+        return {f"{name}.{field}": getattr(self, field) for field in self.__dataclass_fields__}
+
+    @classmethod
+    def from_arrays(cls, name: str, state: dict[str, NDArray[Any]]) -> Self:
+        """What `arrays` gave."""
+        return cls(**{field: state[f"{name}.{field}"] for field in cls.__dataclass_fields__})

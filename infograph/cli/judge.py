@@ -1,0 +1,320 @@
+"""`infograph evaluate`, `compare`, `info`, `datasets` and `history`: how good, and what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from infograph.cli.options import (
+    JUDGING,
+    WHERE,
+    AsJson,
+    Classifiers,
+    ColumnOptions,
+    Errors,
+    Folds,
+    InnerFolds,
+    MaybeSource,
+    ReadingOptions,
+    Repeats,
+    Source,
+    grouped,
+    names,
+    parse_duration,
+    parse_size,
+    source_name,
+)
+from infograph.cli.output import out as stdout
+from infograph.cli.output import (
+    print_facts,
+    print_json,
+    print_scores,
+    print_table,
+    say_left_out,
+    say_rejected,
+    show,
+)
+from infograph.progress import Stages, say
+
+if TYPE_CHECKING:
+    from infograph.report.comparison import Estimated
+
+
+@grouped
+def evaluate(
+    which: Annotated[
+        Path, typer.Argument(metavar="VECTORS|MODEL", help="A file of vectors, or a model folder.")
+    ],
+    reading: ReadingOptions,
+    source: MaybeSource = None,
+    classifier: Classifiers = "svm-rbf",
+    repeats: Repeats = 5,
+    folds: Folds = 10,
+    inner_folds: InnerFolds = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Cross-validate how well vectors predict a column, with nothing chosen on test folds.
+
+    All repeats judge the same vectors; infograph study trains anew for each.
+
+    Examples:
+
+    [bold]infograph evaluate model MUTAG[/bold]
+
+    [bold]infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic[/bold]
+    """
+    from infograph.data.units import LABEL
+    from infograph.evaluate.compare import judge, score_rows
+    from infograph.index.graph_index import represent
+
+    read = None if source is None else lambda schema: reading.read(source, schema=schema)
+    vectors = represent(which, read)
+    label = reading.label or LABEL
+    if source is not None:  # reading has called the label y
+        own = {label if name == LABEL else name: values for name, values in vectors.columns.items()}
+        vectors = replace(vectors, columns=own)
+    with Stages() as watch:
+        watch.stage("cross-validation", repeats * folds)
+        evaluation, left_out = judge(
+            vectors,
+            label,
+            classifiers=names(classifier) or (),
+            repeats=repeats,
+            folds=folds,
+            inner_folds=inner_folds,
+            random_state=seed,
+            progress=lambda done, total: watch.advance(done),
+        )
+    rows, plan = score_rows(evaluation), evaluation.plan
+    if as_json:
+        counts = {"graphs": plan.n_graphs, "left_out": left_out}
+        table = [row.to_dict() for row in rows]
+        print_json({"label": label, **counts, "table": table, "evaluation": evaluation.to_dict()})
+        return
+    if left_out:
+        say(f"{left_out} graphs without a vector or a label were left out.")
+    print_scores("classifier", rows)
+    show(f"{plan.n_graphs:,} graphs, {plan.folds} folds, {repeats} repeats; ± over repeats.")
+
+
+@grouped
+def compare(
+    source: Source,
+    columns: ColumnOptions,
+    reading: ReadingOptions,
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, "
+            "untrained, labels and degrees.",
+        ),
+    ] = "all",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for the table and the results per method. [default: runs/compare-SOURCE]",
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="What a method may take, such as 90s, 30m or 2h.")
+    ] = "30m",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="The same in memory, such as 8G.")] = "8G",
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Methods at a time; each is then slower than alone.")
+    ] = 1,
+    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE)] = "local",
+    repeats: Repeats = 5,
+    folds: Folds = 10,
+    inner_folds: InnerFolds = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
+    errors: Errors = "raise",
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what the methods would take.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare InfoGraph with kernels, embeddings and plain references on your graphs.
+
+    Every method runs in a process of its own and is judged by the same nested cross-validation. One that
+    takes more than the budget is stopped, and its line says so. What was computed before is not computed
+    again.
+
+    Examples:
+
+    [bold]infograph compare MUTAG --methods all[/bold]
+
+    [bold]infograph compare mine.csv --label class --methods wl,graph2vec,infograph --budget 5m[/bold]
+    """
+    from infograph.evaluate.compare import Limits, Protocol
+    from infograph.io import check_outputs
+    from infograph.report.comparison import FILES, HEAD, Comparison, best_line, cells, estimates
+
+    out = out or Path("runs") / f"compare-{source_name(source)}"
+    check_outputs([source], *(out / each for each in FILES))
+    graphs = reading.read(source, errors=errors, columns=columns)
+    say_rejected(graphs)
+    job = Comparison(
+        graphs, names(methods) or [], source_name(source), Protocol(repeats, folds, inner_folds, seed)
+    )
+    found = list(estimates(job))
+    for each in found:
+        if each.warning:
+            say(each.warning)
+    if estimate:
+        _show(found, as_json)
+        return
+    limits = Limits(parse_duration(budget), parse_size(memory))
+    with Stages() as watch:
+        rows = job.run(out, limits, watch, workers=workers, on=on)
+    if as_json:
+        print_json({"out": str(out), "table": [vars(row) for row in rows]})
+        return
+    best = best_line(rows)
+    print_table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best)
+    for note in job.notes:
+        show(note)
+    show(f"Table: {out / 'comparison.html'}")
+
+
+def _show(found: Sequence[Estimated], as_json: bool) -> None:
+    """What the methods would take, classifier excluded."""
+    if as_json:
+        print_json([vars(each) for each in found])
+        return
+    rows = [
+        [
+            each.method,
+            each.setting,
+            str(each.times),
+            "not known" if each.seconds is None else f"{each.seconds:,.1f}",
+            "" if each.megabytes is None else f"{each.megabytes:,.0f}",
+        ]
+        for each in found
+    ]
+    print_table(["method", "setting", "times", "seconds each", "MB"], rows, texts=(1,))
+
+
+@grouped
+def info(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT", help="A model folder, a file of vectors, graphs, or a data set's name."
+        ),
+    ],
+    columns: ColumnOptions,
+    reading: ReadingOptions,
+    errors: Errors = "raise",
+    as_json: AsJson = False,
+) -> None:
+    """Say what a model, a file of vectors, or a set of graphs holds.
+
+    Examples:
+
+    [bold]infograph info MUTAG[/bold]
+
+    [bold]infograph info model --json[/bold]
+    """
+    from infograph.data.vectors import holds_embeddings, read_embeddings
+    from infograph.report.describe import describe_embeddings, describe_graphs, describe_model, in_words
+
+    path = Path(what)
+    if (path / "config.json").is_file():
+        from infograph.estimators.base import load
+
+        content: dict[str, Any] = describe_model(load(path))
+    elif holds_embeddings(path):
+        content = describe_embeddings(read_embeddings(path))
+    else:
+        content = describe_graphs(reading.read(what, errors=errors, columns=columns))
+    if as_json:
+        print_json(content)
+        return
+    print_facts(in_words(content))
+
+
+def datasets(
+    root: Annotated[Path | None, typer.Option(help="A folder with data sets, searched first.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the benchmark data sets, where each was found, and their statistics.
+
+    Example: [bold]infograph datasets[/bold]
+    """
+    from infograph.data.datasets import describe_datasets
+
+    found = describe_datasets(root=root)
+    if as_json:
+        print_json([vars(info) for info in found])
+        return
+    rows = [
+        (
+            info.name,
+            info.where,
+            _count(info.graphs),
+            _count(info.classes),
+            _mean(info.mean_nodes),
+            _mean(info.mean_edges),
+        )
+        for info in found
+    ]
+    print_table(("name", "found", "graphs", "classes", "nodes", "edges"), rows, texts=(1,))
+    show("Nodes and edges are means per graph. Any other name of the TU collection is downloaded.")
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _mean(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def history(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model folder, or the result file of a table's cell.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .png, .svg or .csv file.", show_default="the terminal"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw the convergence of a training run: every loss term over the epochs, and the validation error.
+
+    Dotted lines are epochs at which the learning rate fell, a ring or a star is the epoch that was kept.
+
+    Examples:
+
+    [bold]infograph history model --out history.png[/bold]
+
+    [bold]infograph history model[/bold]
+    """
+    from infograph.io import check_outputs
+    from infograph.report.figures import best_rows, draw_history, history_of, history_table, write_history
+
+    check_outputs([model], out)
+    records, unit = history_of(model)
+    if out is not None and out.suffix == ".csv":
+        write_history(records, out)
+    elif out is not None:
+        draw_history(records, out, unit=unit)
+    if as_json:
+        best = [records[row] for row in best_rows(records)]
+        file = None if out is None else str(out)
+        print_json({"file": file, "unit": unit, "best": best, "history": records})
+        return
+    if out is None:
+        head, rows = history_table(records, unit, width=stdout().width)
+        print_table(head, rows, texts=())
+        left_out = [name for name in history_table(records, unit)[0] if name not in head]
+        say_left_out(left_out, "FILE.csv")
+        return
+    show(f"{out}: {len(records):,} epochs")

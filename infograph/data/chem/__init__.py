@@ -1,1 +1,0 @@
-"""Molecules to graphs, by RDKit."""

@@ -1,0 +1,552 @@
+"""SMILES strings and RDKit molecules -> GraphSet: atoms are nodes, bonds are pairs of arcs.
+
+Made for millions of molecules: Python touches every atom once per column and no bond at all; the arcs of
+thousands of molecules are found in one numpy pass over their bond-order matrices.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.data.convert import Errors, Salts, check_errors, id_array, is_missing, nothing_left
+from infograph.data.graphset import GraphSet, IntArray, Rejected, pointer
+from infograph.data.schema import Category, Column, Schema
+from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, NothingLeft
+
+Columns = list[tuple[Column, NDArray[Any]]]
+DOUBT = re.compile(r"[@/\\\s]|\[\d*H")  # stereochemistry, names and extensions, hydrogens that are atoms
+SALTS: tuple[Salts, ...] = ("keep", "strip")
+STRIPPED = Column("stripped", "text")
+# Acids, bases and solvents that crystallise with drugs, uncharged and without stereochemistry. Only such as
+# are hardly ever the molecule in question where another organic piece stands beside them.
+PARTNERS = """
+OC=O CC(=O)O CCC(=O)O FC(F)(F)C(=O)O OC(=O)C(=O)O OC(=O)CC(=O)O OC(=O)CCC(=O)O OC(=O)C=CC(=O)O
+OC(=O)CC(O)C(=O)O OC(=O)C(O)C(O)C(=O)O OC(=O)CC(O)(CC(=O)O)C(=O)O CC(O)C(=O)O OCC(=O)O
+OCC(O)C(O)C(O)C(O)C(=O)O CS(=O)(=O)O CCS(=O)(=O)O OCCS(=O)(=O)O FC(F)(F)S(=O)(=O)O COS(=O)(=O)O
+OS(=O)(=O)c1ccccc1 Cc1ccc(cc1)S(=O)(=O)O OS(=O)(=O)CCS(=O)(=O)O OS(=O)(=O)c1cccc2c1cccc2S(=O)(=O)O
+OS(=O)(=O)c1ccc2ccccc2c1 OC(=O)c1cc2ccccc2c(Cc2c(O)c(cc3ccccc23)C(=O)O)c1O
+CC1(C)C2CCC1(CS(=O)(=O)O)C(=O)C2
+NC(CO)(CO)CO CNCC(O)C(O)C(O)C(O)CO C[N+](C)(C)CCO OCCNCCO NCCO NCCN CCNCC CCN(CC)CC CN C[N+](C)(C)C
+CC(C)(C)N C1CCCCC1NC1CCCCC1
+CO CCO CC(C)O CCCCO CC(C)=O CC#N CS(C)=O CN(C)C=O CC(=O)N(C)C CCOC(C)=O CCOCC C1CCOC1 C1COCCO1
+ClCCl ClC(Cl)Cl Cc1ccccc1 c1ccccc1 CCCCCC
+"""
+INORGANIC = "OC(=O)O SC#N C#N OC#N O=C=O S=C=S [C-]#[O+]"  # these count as pieces without carbon
+LARGEST_INORGANIC = 4  # heavy atoms of the largest of them
+LARGE = 500  # atoms; beyond it a matrix is mostly zeros, and its bonds are visited instead
+CELLS = 1_000_000  # matrix entries (8 MB) that wait until they are searched together
+OTHER = 4.5  # stands in a matrix for a bond without an order, such as a hydrogen bond
+SHIFT = 10  # the code of a bond's stereochemistry is its matrix entry // SHIFT
+
+
+# The columns of molecules. Their categories are fixed, so that all sets of molecules have equal schemas.
+#
+# Encoders see a compact set by default: with every descriptor of an atom as a feature, almost every atom
+# would be a colour of its own before the first round.
+
+BOND = Column("bond", "categorical", categories=("single", "double", "triple", "aromatic"))
+ORDERS = np.full(2 * SHIFT, BOND.unknown, np.int32)  # twice the bond order -> code
+ORDERS[[2, 4, 6, 3]] = range(4)  # single, double, triple, aromatic
+# Atomic number -> symbol; "*" is the placeholder atom of SMILES.
+PERIODIC_TABLE = """
+*  H  He
+Li Be B  C  N  O  F  Ne
+Na Mg Al Si P  S  Cl Ar
+K  Ca Sc Ti V  Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr
+Rb Sr Y  Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I  Xe
+Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W  Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn
+Fr Ra Ac Th Pa U  Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og
+"""
+ELEMENT = Column("element", "categorical", categories=tuple(PERIODIC_TABLE.split()))
+CHARGE = Column("charge", "categorical", categories=tuple(range(-4, 5)))
+HYDROGENS = Column("hydrogens", "categorical", categories=tuple(range(5)))
+AROMATIC = Column("aromatic", "categorical", categories=(False, True))
+ATOMIC_NUMBER = Column("atomic_number", "float")
+HYBRIDISATION = Column(
+    "hybridisation", "categorical", categories=("s", "sp", "sp2", "sp3", "sp2d", "sp3d", "sp3d2")
+)
+CHIRALITY = Column("chirality", "categorical", categories=("none", "R", "S"))
+POSITION = Column("position", "float", width=3, unit="angstrom", used=False, role="position")
+STEREO = Column("stereo", "categorical", categories=("none", "E", "Z"))
+SMILES = Column("smiles", "text")
+
+
+def from_molecules(
+    items: Iterable[Any],
+    *,
+    ids: Sequence[str | int] | None = None,
+    errors: Errors = "raise",
+    schema: Schema | None = None,
+    hydrogens: bool | None = None,
+    stereo: bool | None = None,
+    salts: Salts | None = None,
+    descriptors: bool | None = None,
+    keep_smiles: bool = True,
+) -> GraphSet:
+    """SMILES strings and RDKit molecules, mixed as you like, -> GraphSet.
+
+    Every molecule is sanitised the same way, so that a SMILES and a molecule with other explicit hydrogens or
+    Kekule bonds give the same graph. Salts and other molecules in several pieces are legal; only
+    `salts="strip"` reduces them to one piece. Isotopes are ignored.
+
+    Columns (`chem/atoms.py` lists their categories, which are fixed: all molecule sets share one schema):
+      * node: `element`, `charge`, `hydrogens` (how many are attached; only where they are not nodes
+        themselves) and `aromatic`. Of the atom features of OGB (Hu et al. 2020) these are the ones that a
+        message-passing encoder cannot find out by itself: it sees degrees, rings and hybridisation through
+        its neighbours and bonds;
+      * edge: `bond` (single, double, triple, aromatic; dative bonds count as single);
+      * with `stereo`: `chirality` (R, S) of atoms and `stereo` (E, Z) of bonds, by the CIP rules and so the
+        same whatever the order of the atoms;
+      * with `descriptors`: `atomic_number` (a float) and `hybridisation` of atoms ("s" for hydrogen), and
+        `hydrogens` even where these are nodes: atom features of Gilmer et al. (2017), used on QM9;
+      * `position` (not an encoder's input) where every molecule has three-dimensional coordinates;
+      * graph: the canonical `smiles`; with `salts="strip"` also `stripped`, the SMILES of what was dropped.
+
+    Args:
+        items: the molecules.
+        ids: the user's ids; the position otherwise.
+        errors: "raise" at the first bad molecule, or "skip" it and list it in `GraphSet.rejected`.
+        schema: the schema of a fitted model: molecules are read with its options.
+        hydrogens: whether hydrogens become nodes; None as `schema` says, else no.
+        stereo: whether mirror images and E / Z isomers differ; None as `schema` says, else no.
+        descriptors: whether atoms get the further columns above; None as `schema` says, else no.
+        salts: "keep" all pieces of a molecule, or "strip" counter-ions and solvents by the rule of
+            `infograph.data.molecules.SaltStripper`; None as `schema` says, else "keep".
+        keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster, and more
+            where no option asks for further columns (`infograph.data.molecules.quick_parser`).
+
+    Raises:
+        InvalidGraph: a molecule cannot be read; the message names it and says why.
+        InvalidParameter: there is no molecule at all.
+        MissingExtra: RDKit is not installed.
+    """
+    check_errors(errors)
+    try:
+        from rdkit import rdBase
+    except ImportError as error:
+        raise MissingExtra("rdkit", "chem") from error
+    options = {
+        "hydrogens": _option(hydrogens, schema, "hydrogens"),
+        "stereo": _option(stereo, schema, "stereo"),
+        "descriptors": _option(descriptors, schema, "descriptors"),
+    }
+    builder = _Builder(**options, salts=salts_option(salts, schema), keep_smiles=keep_smiles)
+    good: list[str | int] = []
+    rejected: list[Rejected] = []
+    with rdBase.BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
+        for index, item in enumerate(items):
+            graph_id = index if ids is None else ids[index]
+            try:
+                builder.add(item)
+                good.append(graph_id)
+            except ValueError as error:
+                if errors == "raise":
+                    raise InvalidGraph(str(error), index=index, graph_id=graph_id) from None
+                rejected.append(Rejected(index, graph_id, str(error)))
+    if not good:
+        raise NothingLeft(nothing_left(rejected), len(rejected), rejected)
+    return builder.build(id_array(good), tuple(rejected))
+
+
+def _option(given: bool | None, schema: Schema | None, name: str) -> bool:
+    if given is None:
+        return bool(schema is not None and schema.option(name))
+    return given
+
+
+class _Builder:
+    """Collects molecules column by column, in arrays of single bytes."""
+
+    def __init__(
+        self, hydrogens: bool, stereo: bool, descriptors: bool, salts: Salts, keep_smiles: bool
+    ) -> None:
+        from rdkit import Chem
+        from rdkit.Chem import rdCIPLabeler
+
+        self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
+        bare = not (hydrogens or stereo or descriptors or keep_smiles or salts == "strip")
+        self.parse = quick_parser() if bare else Chem.MolFromSmiles
+        self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
+        self.salts, self.strip = salts, SaltStripper().strip if salts == "strip" else None
+        self.stripped: list[str] = []
+        self.descriptors = descriptors
+        self.atoms: list[tuple[Column, Callable[[Any], int], array[int]]] = [
+            (ELEMENT, Chem.Atom.GetAtomicNum, array("B")),
+            (CHARGE, Chem.Atom.GetFormalCharge, array("b")),
+        ]
+        if not hydrogens:
+            self.atoms.append((HYDROGENS, Chem.Atom.GetTotalNumHs, array("B")))
+        elif descriptors:
+            attached = partial(Chem.Atom.GetTotalNumHs, includeNeighbors=True)
+            self.atoms.append((HYDROGENS, attached, array("B")))
+        self.aromatic_place = len(self.atoms)  # among the columns; bonds tell it, which is quicker
+        if stereo:
+            self.atoms.append((CHIRALITY, _chirality, array("B")))
+        if descriptors:
+            self.atoms.append((ATOMIC_NUMBER, Chem.Atom.GetAtomicNum, array("B")))
+            self.atoms.append((HYBRIDISATION, _hybridisation, array("b")))
+        self.sizes = array("q")
+        self.bonds = Bonds(stereo=stereo)
+        self.positions: list[NDArray[np.float64]] | None = []
+        self.smiles: list[str] = []
+
+    def add(self, item: Any) -> None:
+        """Add one molecule, or raise a ValueError that says why not and leave everything as it was."""
+        chem = self.chem
+        mol = heavy = self.parse(item) if isinstance(item, str) and item else None
+        if mol is None:
+            mol = sanitise(item)
+            heavy = chem.RemoveHs(mol)
+        if not mol.GetNumAtoms():
+            raise ValueError("a molecule without atoms")
+        if self.strip is not None:
+            mol, dropped = self.strip(mol)
+            heavy = chem.RemoveHs(mol) if dropped else heavy
+            self.stripped.append(dropped)
+        if self.keep_smiles:
+            self.smiles.append(chem.MolToSmiles(heavy))
+        self._add_graph(chem.AddHs(mol, addCoords=True) if self.hydrogens else heavy)
+
+    def _add_graph(self, mol: Any) -> None:
+        if self.stereo:
+            self.assign_labels(mol)
+        n_atoms = mol.GetNumAtoms()
+        self.sizes.append(n_atoms)
+        self.bonds.add(mol)
+        atoms = list(map(mol.GetAtomWithIdx, range(n_atoms)))  # half the time of mol.GetAtoms()
+        for _, getter, values in self.atoms:
+            values.extend(map(getter, atoms))
+        if self.positions is not None:
+            if mol.GetNumConformers() and mol.GetConformer().Is3D():
+                self.positions.append(mol.GetConformer().GetPositions())
+            else:
+                self.positions = None  # not every molecule has coordinates
+
+    def build(self, ids: NDArray[Any], rejected: tuple[Rejected, ...]) -> GraphSet:
+        """All molecules added so far."""
+        edge_counts, edges, bond, stereo = self.bonds.arcs()
+        node_ptr, edge_ptr = pointer(np.array(self.sizes, np.int64)), pointer(edge_counts)
+        node: Columns = [(column, _codes(column, values)) for column, _, values in self.atoms]
+        aromatic = np.zeros(node_ptr[-1], np.int32)
+        sources = edges[0] + np.repeat(node_ptr[:-1], edge_counts)
+        aromatic[sources[bond == BOND.categories.index("aromatic")]] = 1  # such atoms have such bonds
+        node.insert(self.aromatic_place, (AROMATIC, aromatic))
+        edge: Columns = [(BOND, bond), (STEREO, stereo)] if self.stereo else [(BOND, bond)]
+        graph: Columns = [(SMILES, np.array(self.smiles, np.str_))] if self.keep_smiles else []
+        if self.strip is not None:
+            graph.append((STRIPPED, np.array(self.stripped, np.str_)))
+        if self.positions:
+            node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
+        return GraphSet(
+            node_ptr=node_ptr,
+            edge_ptr=edge_ptr,
+            edges=edges,
+            node={column.name: values for column, values in node},
+            edge={column.name: values for column, values in edge},
+            graph={column.name: values for column, values in graph},
+            ids=ids,
+            schema=Schema(
+                node=tuple(column for column, _ in node),
+                edge=tuple(column for column, _ in edge),
+                graph=tuple(column for column, _ in graph),
+                options=self._options(),
+            ),
+            rejected=rejected,
+        )
+
+    def _options(self) -> tuple[tuple[str, Category], ...]:
+        """How the molecules were read; schemas made before there were descriptors do not mention them."""
+        options = (("hydrogens", self.hydrogens), ("stereo", self.stereo), ("salts", self.salts))
+        return (*options, ("descriptors", True)) if self.descriptors else options
+
+
+def _chirality(atom: Any) -> int:
+    """The code of an atom's CIP label; pseudo-asymmetric centres (r, s) count as none."""
+    label = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else "none"
+    return CHIRALITY.categories.index(label) if label in CHIRALITY.categories else 0
+
+
+def _hybridisation(atom: Any) -> int:
+    """The code of an atom's hybridisation, -1 for none; RDKit does not say that of the hydrogens it adds."""
+    return 0 if atom.GetAtomicNum() == 1 else int(atom.GetHybridization()) - 1
+
+
+def _codes(column: Column, values: array[int]) -> NDArray[np.generic]:
+    """Atomic numbers, charges, counts and flags -> codes; what is outside the categories is unknown."""
+    if column.kind == "float":
+        return np.array(values, np.float32)
+    first = column.categories[0]
+    codes = np.array(values, np.int32) - (first if isinstance(first, int) else 0)
+    return np.where((codes < 0) | (codes > column.unknown), column.unknown, codes)
+
+
+def sanitise(item: Any) -> Any:
+    """A sanitised copy of an RDKit molecule, or the molecule of a SMILES.
+
+    Raises:
+        ValueError: says what is wrong.
+    """
+    from rdkit import Chem
+
+    if isinstance(item, Chem.Mol):
+        return _clean_copy(item)
+    if isinstance(item, Rejected):
+        return _refuse(item.problem)
+    if is_missing(item):
+        return _refuse("no SMILES: the value is missing")
+    if not isinstance(item, str):
+        return _refuse(f"expected a SMILES or an RDKit molecule, got {type(item).__name__}")
+    if not item.strip():
+        return _refuse("no SMILES: the text is empty")
+    with _complaints() as said:
+        mol = Chem.MolFromSmiles(str(item).strip())
+    if mol is None:
+        shown = item if len(item) <= 60 else f"{item[:57]}..."
+        return _refuse(f"the SMILES {shown!r} does not parse{_reason(said)}")
+    return mol
+
+
+def quick_parser() -> Callable[[str], Any]:
+    """`Chem.MolFromSmiles` for the columns that all molecules have, in less time.
+
+    Stereochemistry, conjugation and hybridisation are not looked for: elements, charges, hydrogens,
+    aromaticity and bond orders do not depend on them. Where stereochemistry is written down, tidying it up
+    may change the number of hydrogens, and hydrogens that are atoms are removed: such SMILES take the long
+    way.
+    """
+    from rdkit import Chem
+
+    flags = Chem.SanitizeFlags
+    operations = int(flags.SANITIZE_ALL)
+    for name in ("SETCONJUGATION", "SETHYBRIDIZATION", "CLEANUPCHIRALITY", "CLEANUPATROPISOMERS"):
+        operations &= ~int(getattr(flags, f"SANITIZE_{name}", 0))
+    options: Any = Chem.SmilesParserParams()
+    options.sanitize, options.removeHs = False, False
+    parse, clean, doubt = Chem.MolFromSmiles, Chem.SanitizeMol, DOUBT.search
+
+    def quick(text: str) -> Any:
+        if doubt(text):
+            return parse(text)
+        mol = parse(text, options)
+        try:
+            return mol if mol is None or not clean(mol, operations) else None
+        except ValueError:  # what RDKit has to say about it is for `sanitise`
+            return None
+
+    return quick
+
+
+def _clean_copy(item: Any) -> Any:
+    from rdkit import Chem
+
+    mol = Chem.Mol(item)
+    try:
+        Chem.SanitizeMol(mol)
+    except (Chem.MolSanitizeException, RuntimeError) as error:
+        return _refuse(f"the molecule cannot be sanitised{_reason([str(error)])}")
+    Chem.AssignStereochemistry(mol, cleanIt=True)
+    return mol
+
+
+def _refuse(problem: str) -> Any:
+    raise ValueError(problem)
+
+
+@contextmanager
+def _complaints() -> Iterator[list[str]]:
+    """What RDKit logs as errors inside the block; nothing where RDKit is too old to tell."""
+    from rdkit import rdBase
+
+    said: list[str] = []
+    capture = getattr(rdBase, "CaptureErrorLog", None)
+    if capture is None:
+        yield said
+        return
+    with capture() as log:
+        yield said
+    said.append(log.messages)
+
+
+def _reason(said: list[str]) -> str:
+    """RDKit's complaint without time stamps and without the SMILES repeated, in brackets."""
+    lines = [re.sub(r"^\[[\d:]+\]\s*", "", line) for line in "\n".join(said).splitlines()]
+    lines = [re.sub(r"^SMILES Parse Error: ", "", line) for line in lines if line.strip()]
+    if not lines:
+        return ""
+    what = re.sub(r" (for input|while parsing): .*$", "", lines[0]).strip()
+    place = next((m.group() for m in map(re.compile(r"around position \d+").search, lines) if m), "")
+    return f" ({what}{' ' + place if place else ''})"
+
+
+class SaltStripper:
+    """Reduces molecules of several pieces to one, by a fixed rule.
+
+    The piece that is kept is the first of this order:
+      1. pieces with carbon before pieces without, so that metal ions, halides, sulphate and water go (and
+         carbonate, cyanide and the like with them);
+      2. pieces that are no common partner of salts and solvates (`PARTNERS`: citric acid, tosylic acid,
+         tromethamine, ethanol ...) before those that are, so that a small drug is kept and its large
+         counter-ion is not;
+      3. more heavy atoms before fewer; then the larger mass; then the canonical SMILES that sorts first.
+
+    A molecule of inorganic pieces only, such as sodium chloride, is nothing but salt and stays as it is; so
+    does every molecule of one piece, whatever its charge. Metals that are drawn with a bond are not cut off.
+    Of a mixture of two drugs the larger one is kept.
+
+    Charges: a kept piece with a net charge is neutralised where adding or taking away hydrogens can do that
+    (RDKit's `Uncharger`), because the ion that balanced it is gone: the sodium salt of an acid becomes the
+    acid, a hydrochloride the amine; quaternary ammonium keeps its charge. A piece without a net charge, such
+    as the zwitterion in a hydrate, stays as it was drawn.
+    """
+
+    def __init__(self) -> None:
+        from rdkit import Chem
+        from rdkit.Chem.MolStandardize import rdMolStandardize
+        from rdkit.Chem.rdMolDescriptors import CalcExactMolWt
+
+        self.chem, self.mass = Chem, CalcExactMolWt
+        self.uncharge = rdMolStandardize.Uncharger().uncharge
+        self.partners = {Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in PARTNERS.split()}
+        self.inorganic = {Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in INORGANIC.split()}
+
+    def strip(self, mol: Any) -> tuple[Any, str]:
+        """A sanitised molecule -> the piece that is kept, and the SMILES of those that are not.
+
+        The very same molecule, and an empty text, come back where nothing is to be done.
+        """
+        if len(self.chem.GetMolFrags(mol)) == 1:
+            return mol, ""
+        pieces = self.chem.GetMolFrags(mol, asMols=True)
+        organic = [place for place, piece in enumerate(pieces) if self._is_organic(piece)]
+        if not organic:
+            return mol, ""
+        kept = organic[0] if len(organic) == 1 else min(organic, key=lambda place: self._rank(pieces[place]))
+        dropped = (self._smiles(piece) for place, piece in enumerate(pieces) if place != kept)
+        return self._neutral(pieces[kept]), ".".join(sorted(dropped))
+
+    def _is_organic(self, piece: Any) -> bool:
+        if all(atom.GetAtomicNum() != 6 for atom in piece.GetAtoms()):
+            return False
+        return piece.GetNumHeavyAtoms() > LARGEST_INORGANIC or self._flat(piece) not in self.inorganic
+
+    def _rank(self, piece: Any) -> tuple[bool, int, float, str]:
+        partner = self._flat(piece) in self.partners
+        return partner, -piece.GetNumHeavyAtoms(), -round(self.mass(piece), 6), self._smiles(piece)
+
+    def _smiles(self, piece: Any) -> str:
+        return str(self.chem.MolToSmiles(self.chem.RemoveHs(piece)))
+
+    def _flat(self, piece: Any) -> str:
+        """The SMILES as in `PARTNERS`: uncharged, without stereochemistry and isotopes."""
+        neutral = self.uncharge(self.chem.RemoveHs(piece))
+        return str(self.chem.MolToSmiles(neutral, isomericSmiles=False))
+
+    def _neutral(self, piece: Any) -> Any:
+        if not self.chem.GetFormalCharge(piece):
+            return piece
+        neutral = self.uncharge(
+            self.chem.RemoveHs(piece)
+        )  # hydrogens that are atoms would stay where they are
+        self.chem.SanitizeMol(neutral)
+        return neutral
+
+
+def salts_option(given: Salts | None, schema: Schema | None) -> Salts:
+    """What was asked for, else what a fitted model was fitted on, else "keep".
+
+    Raises:
+        InvalidParameter: it is neither "keep" nor "strip".
+    """
+    if given is None:
+        known = schema.option("salts") if schema is not None else None  # None: fitted before there was one
+        return "strip" if known == "strip" else "keep"
+    if given not in SALTS:
+        raise InvalidParameter(f"salts={given!r}: expected 'keep' or 'strip'")
+    return given
+
+
+# The bonds of many molecules -> arcs, in one numpy pass over their bond-order matrices.
+#
+# A matrix of RDKit costs 3 us for a molecule of nine heavy atoms; visiting its bonds one by one costs 30 us.
+
+
+class Bonds:
+    """Collects the bonds of molecules; arcs come out sorted by source, then target.
+
+    With `stereo`, molecules must have their CIP labels assigned.
+    """
+
+    def __init__(self, *, stereo: bool = False) -> None:
+        from rdkit.Chem import GetAdjacencyMatrix
+
+        self.stereo = stereo
+        self.matrix = GetAdjacencyMatrix
+        self.waiting: list[NDArray[np.float64]] = []
+        self.n_cells = 0
+        self.parts: list[tuple[IntArray, IntArray, NDArray[np.float64]]] = []
+
+    def add(self, mol: Any) -> None:
+        """Add the bonds of one molecule."""
+        n_atoms = mol.GetNumAtoms()
+        if n_atoms > LARGE:
+            self._flush()
+            self.parts.append(_visit(mol, self.stereo))
+            return
+        matrix = self.matrix(mol, useBO=True, force=True)  # (n, n)
+        if self.stereo or np.count_nonzero(matrix) != 2 * mol.GetNumBonds():
+            edges, values = _bonds(mol, self.stereo)
+            matrix[edges[0], edges[1]] = matrix[edges[1], edges[0]] = values
+        self.waiting.append(matrix)
+        self.n_cells += n_atoms * n_atoms
+        if self.n_cells > CELLS:
+            self._flush()
+
+    def arcs(self) -> tuple[IntArray, IntArray, NDArray[np.int32], NDArray[np.int32]]:
+        """Arcs per molecule (G,), their ends (2, E), and the codes of `bond` and `stereo` (E,)."""
+        self._flush()
+        counts, edges, values = (np.concatenate(part, axis=-1) for part in zip(*self.parts, strict=True))
+        bond = ORDERS[(values % SHIFT * 2).astype(np.int32)]
+        return counts, edges.astype(np.int32), bond, (values // SHIFT).astype(np.int32)
+
+    def _flush(self) -> None:
+        if not self.waiting:
+            return
+        sizes = np.array([len(matrix) for matrix in self.waiting])
+        cells = np.concatenate([matrix.ravel() for matrix in self.waiting])
+        found = np.flatnonzero(cells)
+        starts = pointer(sizes**2)
+        molecule = np.searchsorted(starts, found, side="right") - 1
+        edges = np.stack(np.divmod(found - starts[molecule], sizes[molecule]))  # (2, arcs)
+        self.parts.append((np.bincount(molecule, minlength=len(sizes)), edges.astype(np.int32), cells[found]))
+        self.waiting, self.n_cells = [], 0
+
+
+def _bonds(mol: Any, stereo: bool) -> tuple[IntArray, NDArray[np.float64]]:
+    """The bonds of a molecule, each once, and what stands for them in the matrix."""
+    bonds = mol.GetBonds()
+    edges = (
+        np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], np.int64)
+        .reshape(-1, 2)
+        .T
+    )
+    values = [bond.GetBondTypeAsDouble() or OTHER for bond in bonds]
+    labels = [bond.GetProp("_CIPCode") if stereo and bond.HasProp("_CIPCode") else "none" for bond in bonds]
+    codes = [
+        STEREO.categories.index(label) if label in STEREO.categories else STEREO.unknown for label in labels
+    ]
+    return edges, np.array(values, np.float64) + SHIFT * np.array(codes, np.float64)
+
+
+def _visit(mol: Any, stereo: bool) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    edges, values = _bonds(mol, stereo)
+    arcs, values = np.hstack([edges, edges[::-1]]), np.tile(values, 2)
+    order = np.lexsort(arcs[::-1])
+    return np.array([len(order)]), arcs[:, order], values[order]

@@ -1,1 +1,0 @@
-"""Named data sets: which there are, where each is found, the cache of parsed ones."""

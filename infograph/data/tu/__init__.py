@@ -1,1 +1,0 @@
-"""The TU text format of graph benchmarks."""

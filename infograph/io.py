@@ -1,0 +1,342 @@
+"""Files and folders that appear whole or not at all, JSON, arrays as memory maps, a lock per folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, JobStopped
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+LOCK = ".lock"
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """A kind of folder that is written whole and replaced whole.
+
+    Attributes:
+        what: for sentences, such as "a model".
+        marker: the file that says what the folder is.
+        form: the format that it names.
+        files: the names of all other files, from what the marker says.
+        inside: folders in it that are written later, by a pattern and their kind.
+    """
+
+    what: str
+    marker: str
+    form: str
+    files: Callable[[Mapping[str, Any]], Iterable[str]]
+    inside: tuple[tuple[str, FolderKind], ...] = ()
+
+
+def listed_arrays(content: Mapping[str, Any]) -> Iterator[str]:
+    """The files of a folder whose marker lists its arrays."""
+    return (f"{name}.npy" for name in content["arrays"])
+
+
+def json_ready(value: Any) -> Any:
+    """A setting as JSON gives it back: numpy's numbers and arrays as Python's, sequences as lists."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    return [json_ready(item) for item in value] if isinstance(value, Iterable) else str(value)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        FileMissing: no such file.
+        InvalidFile: not a JSON object.
+    """
+    if not path.is_file():
+        raise FileMissing(f"{path} is missing: it is part of every saved folder of its kind")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidFile(f"{path} is damaged, it holds no JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InvalidFile(f"{path} is damaged: expected a JSON object, it holds a {type(content).__name__}")
+    return content
+
+
+def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
+    """Refuse, before anything starts, an output that is an input or holds one, also through a link.
+
+    Args:
+        inputs: files and folders that are read; what does not exist, such as a data set's name, is none.
+        outputs: files and folders that will be written.
+
+    Raises:
+        InvalidParameter: names the output.
+    """
+    read = [Path(each) for each in inputs if each is not None and _exists(Path(each))]
+    below = [path for each in read if each.is_dir() for path in each.rglob("*") if path.is_file()]
+    known = {_identity(path) for path in (*read, *below)}
+    written = [Path(each) for each in outputs if each is not None]
+    for place, output in enumerate(written):
+        real = output.resolve()
+        if _exists(output) and _identity(output) in known:
+            raise InvalidParameter(f"{output} is read here and cannot be written, too: choose another name")
+        if any(real == other.resolve() for other in written[:place]):
+            raise InvalidParameter(f"{output} is named for two outputs: choose another name for one of them")
+        held = next((each for each in read if real in each.resolve().parents), None)
+        if held is not None:
+            raise InvalidParameter(f"{output} holds {held}, which is read here: choose another folder")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long for a path, or with a zero in it
+        return False
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a path leads to, whatever it is called."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def check_replaceable(folder: str | Path, kind: FolderKind) -> None:
+    """Make sure, before the work that leads to it, that a folder can be written in this place.
+
+    Raises:
+        InvalidParameter: it is a file, or a folder of other things. Only an empty folder is replaced, and one
+            of the same kind which holds nothing but what it lists.
+        OSError: the folder it should be in cannot be made or written to.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        raise InvalidParameter(f"{folder} is a file; {kind.what} is saved to a folder")
+    if folder.resolve() == Path.cwd():
+        raise InvalidParameter(f"the working directory cannot be replaced by {kind.what}; name one in it")
+    if folder.is_dir() and any(folder.iterdir()):
+        listed = _listed(folder, kind)
+        if listed is None:
+            raise InvalidParameter(f"{folder} holds other files; save {kind.what} to a folder of its own")
+        strange = _strange(folder, listed)
+        if strange:
+            raise InvalidParameter(
+                f"{folder} is {kind.what} and also holds {strange[0]}, which would be lost: move that away, "
+                f"or choose another folder"
+            )
+    check_folder(folder.absolute().parent)
+
+
+def check_own(folder: Path, names: Iterable[str], marker: str, keys: set[str]) -> None:
+    """Refuse to overwrite files that were not written together with `marker`, a JSON file with these keys.
+
+    Raises:
+        InvalidParameter: names the file.
+    """
+    there = [name for name in names if (folder / name).exists()]
+    try:
+        ours = not there or keys <= read_json(folder / marker).keys()
+    except (FileMissing, InvalidFile):
+        ours = False
+    if not ours:
+        raise InvalidParameter(
+            f"{folder / there[0]} is there and has nothing to do with this: choose another folder"
+        )
+
+
+def remove_folder(folder: Path, kind: FolderKind) -> None:
+    """Remove a folder of this kind; one that holds anything else stays as it is."""
+    listed = _listed(folder, kind)
+    if listed is not None and not _strange(folder, listed):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_cache(folder: Path, names: str) -> None:
+    """Remove what is left of a damaged folder in a cache of ours: files whose names match this expression."""
+    for path in folder.glob("*"):
+        if re.fullmatch(names, path.name):
+            path.unlink()
+
+
+def _listed(folder: Path, kind: FolderKind) -> set[str] | None:
+    """The files that a folder of this kind says it has; None for any other folder."""
+    try:
+        content = read_json(folder / kind.marker)
+        if content.get("format") != kind.form:
+            return None
+        listed = {kind.marker, *kind.files(content)}
+    except (FileMissing, InvalidFile, KeyError, TypeError, AttributeError):
+        return None
+    for pattern, inner in kind.inside:
+        for each in folder.glob(pattern):
+            listed |= {f"{each.relative_to(folder).as_posix()}/{name}" for name in _listed(each, inner) or ()}
+    return listed
+
+
+def _strange(folder: Path, listed: set[str]) -> list[str]:
+    """What a folder holds besides the listed files and the folders they are in."""
+    known = listed | {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    return sorted(name for name in found if name not in known)
+
+
+@contextmanager
+def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
+    """A temporary folder that takes the place of `folder` once the block is through without an error.
+
+    Raises:
+        InvalidParameter: what is there must not be replaced, see `check_replaceable`.
+    """
+    check_replaceable(folder, kind)
+    folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    work.chmod(0o755)
+    try:
+        yield work
+        _swap(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _swap(work: Path, folder: Path) -> None:
+    """Put `work` in the place of `folder`; if that fails or is interrupted, the old one is back there."""
+    if not folder.exists():
+        work.replace(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
+    try:
+        folder.replace(old / "old")
+        work.replace(folder)
+    except BaseException:
+        if not folder.exists():
+            (old / "old").replace(folder)  # if this fails, too, the old one stays where it is
+        shutil.rmtree(old, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def replaced_file(path: str | Path) -> Iterator[Path]:
+    """A temporary path that takes the place of `path` once the block is through without an error."""
+    path = Path(path)
+    check_writable(path)
+    work = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    try:
+        yield work
+        work.replace(path)
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Make sure that a file can be written to `path`, before the work that leads to it.
+
+    Raises:
+        InvalidParameter: it is a folder.
+        OSError: its folder cannot be made or written to.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidParameter(f"{path} is a folder; expected the name of a file")
+    check_folder(path.parent)
+
+
+def check_folder(folder: str | Path) -> None:
+    """Make a folder if need be, and make sure that files can be written to it.
+
+    Raises:
+        InvalidParameter: a file is in its place.
+        OSError: it cannot be made or written to.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InvalidParameter(f"{folder} cannot be a folder: there is a file in its place") from error
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+@contextmanager
+def described(marker: Path, form: str, what: str, again: str) -> Iterator[dict[str, Any]]:
+    """What the marker file of a saved folder says, to be used in a block that fails where it is damaged.
+
+    Args:
+        marker: the file.
+        form: the format it should name.
+        what: the folder should be.
+        again: what to do about a damaged one.
+
+    Raises:
+        FileMissing: no such file.
+        InvalidFile: it is damaged, or of another format.
+    """
+    content = read_json(marker)
+    if content.get("format") != form:
+        found = content.get("format")
+        raise InvalidFile(f"{marker.parent}: not {what} (format {found!r}, expected {form!r})")
+    try:
+        yield content
+    except KeyError as error:
+        raise InvalidFile(f"{marker} is damaged: {error} is missing; {again}") from error
+    except (AttributeError, TypeError, IndexError) as error:
+        raise InvalidFile(f"{marker} is damaged ({error}): {again}") from error
+
+
+def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a saved folder as memory maps, checked; `again` says what to do about bad ones."""
+    return {name: _open_array(folder / f"{name}.npy", shape, again) for name, shape in shapes.items()}
+
+
+def _open_array(path: Path, shape: list[int], again: str) -> NDArray[Any]:
+    if not path.is_file():
+        raise FileMissing(f"{path} is missing: {again}")
+    try:
+        empty = 0 in shape  # an empty file cannot be mapped
+        values: NDArray[Any] = np.load(path, mmap_mode=None if empty else "r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InvalidFile(f"{path} is damaged ({error}): {again}") from error
+    if list(values.shape) != shape:
+        raise InvalidFile(f"{path} is damaged: shape {list(values.shape)}, expected {shape}; {again}")
+    return values
+
+
+@contextmanager
+def locked(out: str | Path) -> Iterator[None]:
+    """Hold the lock of a folder; where there are no such locks (Windows), run one job at a time.
+
+    Raises:
+        JobStopped: another process holds it.
+    """
+    if fcntl is None:
+        yield
+        return
+    with (Path(out) / LOCK).open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            who = lock.read().strip() or "another process"
+            raise JobStopped(
+                f"{out} is in use: {who} writes to it; wait for that job, or choose another folder"
+            ) from error
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
+        lock.flush()
+        yield

@@ -1,0 +1,210 @@
+"""From divided graphs to a model that predicts, its errors, and those of the methods to beat."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
+from infograph.data.graphset import GraphSet
+from infograph.data.labels import Task
+from infograph.data.units import graph_column
+from infograph.errors import InvalidParameter
+from infograph.estimators.base import GraphPredictor
+from infograph.estimators.labelled import SemiSupervised
+from infograph.learn.parts import Parts
+from infograph.learn.predictions import errors_of
+from infograph.learn.tune import AnnounceGrid, GridTrial, search_settings
+from infograph.objectives import TITLES
+from infograph.progress import WRONG, Watcher, validation_unit
+
+References = Literal["none", "usual", "all"]
+NAMES: dict[Task, tuple[str, str, str]] = {
+    "regression": ("mean of the labels", "least squares on atom counts", "fingerprints + random forest"),
+    "classification": (
+        "most frequent class",
+        "logistic regression on counts",
+        "fingerprints + random forest",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A trained model and how good it is.
+
+    Attributes:
+        model: fitted.
+        parts: what it learned from and is judged by.
+        rows: its errors first, then those of the references.
+        trials: the settings that were tried, if there was a choice.
+    """
+
+    model: SemiSupervised
+    parts: Parts
+    rows: tuple[ErrorRow, ...]
+    trials: tuple[GridTrial, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        history = self.model.history_
+        content: dict[str, Any] = {
+            "task": self.parts.task,
+            "targets": list(self.parts.targets),
+            "objective": self.model.objective,
+            "graphs": self.parts.counts,
+            "epochs": len(history),
+            "last_epoch": history[-1] if history else {},
+            "table": [row.to_dict() for row in self.rows],
+        }
+        return {**content, "search": [vars(trial) for trial in self.trials]} if self.trials else content
+
+
+def learn(
+    estimator: SemiSupervised,
+    parts: Parts,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    validate_on: int | None = None,
+    references: References = "usual",
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    watchers: Sequence[Watcher] = (),
+    announce: AnnounceGrid | None = None,
+) -> Learned:
+    """Train an estimator and judge it.
+
+    Args:
+        estimator: not fitted yet; it is the model afterwards, unless there is a grid.
+        parts: what to learn from.
+        grid: settings to choose on the validation graphs, see `infograph.learn.tune`.
+        validate_on: how many validation graphs drive schedule and choice; all of them are used at the end.
+        references: which methods to compare with.
+        checkpoint, resume, watchers: as in `fit`.
+        announce: called before each combination of the grid.
+
+    Raises:
+        InvalidParameter: a grid without validation graphs, or with a checkpoint.
+    """
+    chosen_by = _validation(parts, validate_on)
+    trials: tuple[GridTrial, ...] = ()
+    if grid:
+        if chosen_by is None:
+            raise InvalidParameter(f"a search over {', '.join(grid)} needs validation graphs: hold some out")
+        if checkpoint is not None:
+            raise InvalidParameter("a search over settings keeps no checkpoint: give each setting one value")
+        found = search_settings(
+            estimator, grid, parts.train, parts.y, validation=chosen_by, watchers=watchers, announce=announce
+        )
+        model, trials = found.best, found.trials
+    else:
+        model = estimator.fit(
+            parts.train,
+            parts.y,
+            validation=chosen_by,
+            checkpoint=checkpoint,
+            resume=resume,
+            watchers=watchers,
+        )
+    rows = [*error_rows(TITLES[model.objective], model, parts), *reference_rows(parts, references)]
+    return Learned(model, parts, tuple(rows), trials)
+
+
+def unit_of(parts: Parts) -> str:
+    """The unit of the validation error that training goes by."""
+    units = [graph_column(parts.train.schema, name).unit for name in parts.targets]
+    return validation_unit(units, classes=parts.task == "classification")
+
+
+def runs_of(estimator: SemiSupervised, grid: Mapping[str, Sequence[Any]]) -> int:
+    """How many networks will be trained."""
+    return math.prod(map(len, grid.values())) * max(1, estimator.n_models)
+
+
+def announcement(number: int, total: int, settings: Mapping[str, Any]) -> str:
+    """A line on the combination that is trained next."""
+    return (
+        f"setting {number} of {total}: {', '.join(f'{name} {value:g}' for name, value in settings.items())}"
+    )
+
+
+def _validation(parts: Parts, validate_on: int | None) -> tuple[GraphSet, Any] | None:
+    if validate_on is not None and validate_on < 1:
+        raise InvalidParameter(f"validate_on={validate_on}: expected at least one graph")
+    if not len(parts.validation):
+        return None
+    return parts.validation[:validate_on], parts.y
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """The error of one method for one target: mean absolute error, or share of wrong classes.
+
+    Attributes:
+        method, target, unit: whose error of what; "% wrong" is the unit of a share of wrong classes.
+        validation, test: the errors; NaN where there are no such graphs.
+    """
+
+    method: str
+    target: str
+    unit: str
+    validation: float
+    test: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+
+def error_rows(method: str, model: GraphPredictor, parts: Parts) -> list[ErrorRow]:
+    """The errors of a fitted model on the validation and the test graphs, one row per target."""
+    found = [errors_of(model, graphs, parts.targets) for graphs in (parts.validation, parts.test)]
+    units = [WRONG] if hasattr(model, "classes_") else model.target_units_
+    return [ErrorRow(method, *row) for row in zip(model.target_names_, units, *found, strict=True)]
+
+
+def gaps(rows: Sequence[ErrorRow], parts: Parts) -> list[str]:
+    """Why errors are missing: nothing was held out, or nothing that has a value of a target."""
+    reasons = []
+    for name, graphs in (("validation", parts.validation), ("test", parts.test)):
+        if not len(graphs):
+            reasons.append(
+                f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out; label "
+                f"more, or hold some out with --{name}."
+            )
+            continue
+        empty = dict.fromkeys(row.target for row in rows if math.isnan(getattr(row, name)))
+        reasons += [
+            f"There is no {name} error of {target}: not one of its {len(graphs):,} graphs has a value."
+            for target in empty
+        ]
+    return reasons
+
+
+def reference_rows(parts: Parts, which: References = "usual") -> Iterator[ErrorRow]:
+    """The errors of the methods to beat, fitted to the same labels.
+
+    "usual" are the mean and, where nodes have categories, least squares on their counts; "all" adds a random
+    forest on Morgan fingerprints, for molecules.
+    """
+    labelled = parts.train[: parts.n_labelled]
+    for name, model in _models(parts, which):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the model itself has said it
+            yield from error_rows(name, model.fit(labelled, parts.y), parts)
+
+
+def _models(parts: Parts, which: References) -> Iterator[tuple[str, Any]]:
+    mean, counts, forest = NAMES[parts.task]
+    schema = parts.train.schema
+    if which == "none":
+        return
+    yield mean, MeanPredictor(parts.task)
+    if any(column.kind == "categorical" for column in schema.features("node")):
+        yield counts, AtomCounts(task=parts.task)
+    if which == "all" and schema.column("graph", "smiles") is not None:
+        yield forest, FingerprintForest(task=parts.task)

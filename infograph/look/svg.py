@@ -1,0 +1,228 @@
+"""What drawings are made of: themes, scales, legends, and the few words of SVG they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.errors import InvalidParameter
+
+FONT = "Helvetica, Arial, sans-serif"
+LEAST, MOST = 16, 4000  # pixels of a side
+CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)), "�")
+STEPS = 24  # colours in a legend
+THUMBNAIL = 200  # pixels; legends of smaller drawings are tiny
+RAMPS = {  # light pages, dark pages: below zero ... zero ... above zero, and from least to most
+    "diverging": (
+        ("#3f8dcb", "#9cc5e6", "#e3e6e9", "#f3bd8c", "#e07f2b"),
+        ("#3f9be0", "#2c628c", "#39414b", "#96602a", "#e58a36"),
+    ),
+    "sequential": (
+        ("#d8e6f2", "#a9cce8", "#78b0dc", "#3f8dcb"),
+        ("#323c47", "#2c516f", "#2a70a3", "#3790d2"),
+    ),
+}
+SHOWN = 28  # letters of a name in a legend
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A figure on a light or a dark page. The hues are Okabe and Ito's (2008), lightened for dark pages."""
+
+    page: str
+    ink: str
+    faint: str
+    missing: str
+    hues: tuple[str, ...]
+    scale: str
+
+
+LIGHT = Theme(
+    page="#ffffff",
+    ink="#22272e",
+    faint="#d0d5db",
+    missing="#b4bac2",
+    hues=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d"),
+    scale="viridis",
+)
+DARK = Theme(
+    page="#171b21",
+    ink="#d8dee6",
+    faint="#3b434d",
+    missing="#5d6773",
+    hues=("#4aa8e0", "#f0803c", "#2fc79a", "#e39ac4", "#f3b93f", "#a5d8f5", "#c9ced6"),
+    scale="viridis",
+)
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def number(value: float) -> str:
+    """A coordinate with at most one decimal: a tenth of a pixel is finer than screens."""
+    text = f"{value:.1f}"
+    text = text[:-2] if text.endswith(".0") else text
+    return "0" if text == "-0" else text
+
+
+def words(text: object) -> str:
+    """Any text, safe inside SVG: escaped, and without characters that XML forbids."""
+    return escape(str(text).translate(CONTROL))
+
+
+def circle(x: float, y: float, radius: float, fill: str, *, title: str = "", more: str = "") -> str:
+    """A node's mark; `title` is shown when the pointer rests on it."""
+    head = f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{fill}"{more}'
+    return f"{head}><title>{words(title)}</title></circle>" if title else f"{head}/>"
+
+
+def label(
+    x: float, y: float, text: object, size: float, fill: str, *, anchor: str = "start", more: str = ""
+) -> str:
+    """A line of text whose baseline starts (or is centred, or ends) at a point."""
+    placed = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return (
+        f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}"{placed}{more}>'
+        f"{words(text)}</text>"
+    )
+
+
+def document(width: int, height: int, theme: Theme, title: str, parts: Iterable[str]) -> str:
+    """A whole drawing on the theme's page ("none" is see-through)."""
+    page = "" if theme.page == "none" else f'<rect width="{width}" height="{height}" fill="{theme.page}"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">'
+        f"<title>{words(title)}</title>{page}{''.join(parts)}</svg>"
+    )
+
+
+def check_theme(theme: str | Theme) -> Theme:
+    """A theme by name, or a theme of the caller's own.
+
+    Raises:
+        InvalidParameter: there is no theme of that name.
+    """
+    if isinstance(theme, Theme):
+        return theme
+    if theme not in THEMES:
+        raise InvalidParameter(f"theme={theme!r}: expected {', '.join(map(repr, THEMES))} or a Theme")
+    return THEMES[theme]
+
+
+def check_size(size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height in pixels.
+
+    Raises:
+        InvalidParameter: a side is not between 16 and 4,000.
+    """
+    sides = tuple(int(side) for side in size)
+    if len(sides) != 2 or not all(LEAST <= side <= MOST for side in sides):
+        raise InvalidParameter(f"size={size!r}: expected (width, height), {LEAST} to {MOST} pixels each")
+    return sides[0], sides[1]
+
+
+# Scores of nodes -> colours that colour-blind people can read, and the legend that explains them.
+#
+# Scores on both sides of zero run from blue over the page's grey to orange, with zero in the middle; scores
+# of one sign from pale to blue. No two ends differ by red against green, and the order is one of lightness,
+# too.
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Which number has which colour."""
+
+    low: float
+    high: float
+    ramp: tuple[str, ...]
+
+    def colours(self, scores: NDArray[Any]) -> list[str]:
+        """The colour of each score."""
+        span = self.high - self.low
+        place = (np.asarray(scores, np.float64) - self.low) / span if span else np.ones(len(scores))
+        stops = np.array([_rgb(colour) for colour in self.ramp], np.float64)  # (stops, 3)
+        at = np.linspace(0, 1, len(stops))
+        mixed = np.stack([np.interp(place, at, stops[:, k]) for k in range(3)], axis=1)
+        return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(mixed).astype(int).tolist()]
+
+
+def make_scale(scores: NDArray[Any], theme: Theme) -> Scale:
+    """The scale for these scores: symmetric around zero if they have both signs, else from least to most."""
+    low, high = float(np.min(scores)), float(np.max(scores))
+    dark = int(is_dark(theme))
+    if low < 0 < high:
+        limit = max(-low, high)
+        return Scale(-limit, limit, RAMPS["diverging"][dark])
+    return Scale(low, high, RAMPS["sequential"][dark])
+
+
+def is_dark(theme: Theme) -> bool:
+    """Whether a theme writes light on dark."""
+    return sum(_rgb(theme.ink)) > 3 * 128
+
+
+def check_scores(scores: Any, n_nodes: int) -> NDArray[np.float64]:
+    """One finite number per node.
+
+    Raises:
+        InvalidParameter: another number of scores, or some are not finite.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n_nodes,):
+        raise InvalidParameter(
+            f"scores of shape {values.shape}: expected one number for each of the {n_nodes:,} nodes"
+        )
+    if not np.isfinite(values).all():
+        raise InvalidParameter("scores hold NaN or infinity: expected a finite number for each node")
+    return values
+
+
+def legend_height(size: tuple[int, int]) -> float:
+    """Pixels at the lower edge that the legend of a scale takes."""
+    return 13.0 if min(size) < THUMBNAIL else 34.0
+
+
+def scale_legend(scale: Scale, size: tuple[int, int], theme: Theme) -> str:
+    """A bar with the numbers of its ends, and zero where it lies between them."""
+    width, height = size
+    small = min(size) < THUMBNAIL
+    letters = 8.0 if small else 11.0
+    thickness = 4.0 if small else 8.0
+    length = width * (0.42 if small else 0.4)
+    left, top = (width - length) / 2, height - (8.0 if small else 20.0)
+    middles = scale.low + (np.arange(STEPS) + 0.5) / STEPS * (scale.high - scale.low)
+    step = length / STEPS
+    cells = [
+        f'<rect x="{left + place * step:.2f}" y="{top:g}" width="{step + 0.3:.2f}" height="{thickness:g}" '
+        f'fill="{colour}"/>'
+        for place, colour in enumerate(scale.colours(middles))
+    ]
+    baseline = top + thickness / 2 + letters * 0.36
+    ends = [
+        label(left - 5, baseline, tell(scale.low), letters, theme.ink, anchor="end"),
+        label(left + length + 5, baseline, tell(scale.high), letters, theme.ink),
+    ]
+    if scale.low < 0 < scale.high and not small:
+        ends.append(label(width / 2, top - 4, "0", letters, theme.ink, anchor="middle"))
+    if scale.low == scale.high:
+        ends = ends[1:]
+    return f'<g class="scale">{"".join([*cells, *ends])}</g>'
+
+
+def tell(value: float) -> str:
+    """A score in three digits, with a true minus sign."""
+    return f"{value:.3g}".replace("-", "\u2212")
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def shorten(text: str) -> str:
+    """A text that fits a legend; a leading underscore would hide it there."""
+    text = text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return f" {text}" if text.startswith("_") else text

@@ -1,1 +1,0 @@
-"""Vectors as points in the plane: principal components, t-SNE, UMAP."""

@@ -1,1 +1,0 @@
-"""One file per objective: a batch in, LossTerms out."""

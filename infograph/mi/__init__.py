@@ -1,1 +1,0 @@
-"""The mathematics of mutual information: discriminators, bounds, all-pairs contrast."""

@@ -1,0 +1,409 @@
+"""Table 2: errors on QM9 with 5,000 labels, by objective and target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
+from infograph.cells import Cell, Result, parameters_of, pick_names
+from infograph.data.datasets import load_dataset
+from infograph.data.graphset import GraphSet
+from infograph.data.qm9 import HEADERS, TARGETS
+from infograph.data.splits import Split, semi_supervised_split
+from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged
+from infograph.estimators.base import GraphPredictor
+from infograph.estimators.labelled import InfoGraphRegressor
+from infograph.evaluate.published import paper_table2
+from infograph.objectives import TITLES, WEIGHED
+from infograph.progress import Watcher
+from infograph.train.checkpoint import FILE
+
+OBJECTIVES = ("supervised", "mean-teacher", "infograph", "infograph*")
+REFERENCES: dict[str, type[GraphPredictor]] = {
+    "mean": MeanPredictor,
+    "atom-counts": AtomCounts,
+    "fingerprints": FingerprintForest,
+}
+ROWS = (*REFERENCES, *OBJECTIVES)
+SEARCHED = "alpha"  # the target on which lambda and weight decay are chosen, for all of them
+DECAYS, LAMBDAS = (0.0, 1e-3, 1e-4), (1e-3, 1e-4, 1e-5)  # the paper's
+DIGITS = 5  # significant digits of the error of a single molecule
+DECAY, LAM = 0.0, 1e-3  # before anything is chosen: no penalty, and the authors' lambda
+PUBLISHED = {"mean-teacher": "Mean-Teachers", "infograph": "InfoGraph", "infograph*": "InfoGraph*"}
+REFERENCE = "supervised"
+NAMES: dict[str, str] = {
+    **{str(name): title for name, title in TITLES.items()},
+    "mean": "mean of labels",
+    "atom-counts": "atom counts",
+    "fingerprints": "fingerprints",
+}
+UNITS = {column.name: column.unit for column in TARGETS}
+Interval = tuple[float, float]
+RESAMPLES, CONFIDENCE, SEED = 2_000, 0.95, 0
+AT_ONCE = 200  # resamples; their counts are 16 MB for 10,000 molecules
+
+
+def table2_cell(
+    target: str,
+    objective: str,
+    *,
+    seed: int = 0,
+    epochs: int = 10,
+    lam: float = 1e-3,
+    weight_decay: float = 0.0,
+    labelled: int = 5_000,
+    validation: int = 10_000,
+    test: int = 10_000,
+    schedule: int = 2_000,
+) -> Cell:
+    """One cell. Other settings than these are the estimators' defaults, which are the paper's.
+
+    Args:
+        target: one of QM9's.
+        objective: one of OBJECTIVES or REFERENCES.
+        seed: of the split and of the weights.
+        epochs, lam, weight_decay: see `InfoGraphRegressor`; lambda counts for InfoGraph and InfoGraph* only.
+        labelled, validation, test: molecules; the rest is unlabelled.
+        schedule: how many of the validation molecules choose the learning rate and the best epoch.
+    """
+    settings: dict[str, Any] = {
+        "target": target,
+        "objective": objective,
+        "seed": seed,
+        "labelled": labelled,
+        "validation": validation,
+        "test": test,
+    }
+    if objective not in REFERENCES:
+        given = {"lam": lam} if objective in WEIGHED else {}
+        model = InfoGraphRegressor(epochs=epochs, weight_decay=weight_decay)
+        model.set_params(objective=objective, **given)
+        settings |= {"schedule": schedule, "parameters": parameters_of(model)}
+    return Cell("table2", f"{target} {objective} {seed}", settings)
+
+
+def table2_stages(
+    results: Path,
+    targets: Sequence[str],
+    objectives: Sequence[str],
+    *,
+    lam: float | None = None,
+    weight_decay: float | None = None,
+    epochs: int = 10,
+    seed: int = 0,
+) -> Iterator[list[Cell]]:
+    """The cells of some columns and rows ("all" for all), in lists that need the results of those before.
+
+    Weight decay, and then the lambda of InfoGraph and of InfoGraph*, are the ones with the least validation
+    error on alpha, unless they are given; the same for all targets.
+
+    Raises:
+        InvalidParameter: there is no such target or row.
+    """
+    rows, columns = pick_names("objective", objectives, ROWS), pick_names("target", targets, HEADERS)
+    common: dict[str, Any] = {"epochs": epochs, "seed": seed}
+    trained = [row for row in rows if row not in REFERENCES]
+    if trained and weight_decay is None:
+        tried = [table2_cell(SEARCHED, "supervised", weight_decay=each, **common) for each in DECAYS]
+        yield tried
+        weight_decay = best_cell(tried, results).settings["parameters"]["weight_decay"]
+    common["weight_decay"] = weight_decay or 0.0
+    lams: dict[str, Any] = dict.fromkeys(WEIGHED, lam)
+    if lam is None:
+        tried_lams = {
+            row: [table2_cell(SEARCHED, row, lam=each, **common) for each in LAMBDAS]
+            for row in WEIGHED
+            if row in rows
+        }
+        yield [cell for cells in tried_lams.values() for cell in cells]
+        for row, cells in tried_lams.items():
+            lams[row] = best_cell(cells, results).settings["parameters"]["lam"]
+    yield [table2_cell(target, row, lam=lams.get(row, 0.0), **common) for target in columns for row in rows]
+
+
+def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
+    """The cell with the least error on all validation molecules; none of them has to do with the test.
+
+    Raises:
+        InvalidParameter: one has no result yet, or the training of all of them diverged.
+    """
+    errors = []
+    for cell in cells:
+        error = validation_error(cell, results)
+        if error is None:
+            raise InvalidParameter(f"{cell.name} has no result yet")
+        errors.append(error)
+    least = min(errors)
+    if math.isinf(least):
+        raise InvalidParameter(f"{cells[0].name} diverged with every setting that was tried")
+    return cells[errors.index(least)]
+
+
+def validation_error(cell: Cell, results: Path) -> float | None:
+    """Of all validation molecules; None before the cell has a result, infinite where training diverged."""
+    result = cell.read(results)
+    if result is None:
+        return None
+    return math.inf if result.get("empty") else float(result["scores"]["validation_mae"])
+
+
+def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
+    """Train or fit, and measure the error of all validation and test molecules once.
+
+    "empty" has the reason where training diverges or predictions are not finite; there are no scores then.
+    """
+    settings = cell.settings
+    graphs = load_dataset("QM9")
+    sizes = {name: settings[name] for name in ("labelled", "validation", "test")}
+    split = semi_supervised_split(graphs, **sizes, seed=settings["seed"])
+    target = settings["target"]
+    column = graphs.schema.column("graph", target)
+    unit = column.unit if column else ""
+    try:
+        model, history = _train(graphs, split, settings, work, watchers)
+        errors = {
+            part: np.abs(model.predict(graphs[rows]) - graphs.graph[target][rows])
+            for part, rows in (("validation", split.validation), ("test", split.test))
+        }
+    except (TrainingDiverged, InvalidGraph) as error:
+        reason = " ".join(str(error).split())
+        return {"unit": unit, "empty": reason, "scores": {}, "history": [], "test_errors": []}
+    scores = {f"{part}_mae": float(values.mean()) for part, values in errors.items()}
+    return {"unit": unit, "scores": scores, "history": history, "test_errors": _rounded(errors["test"])}
+
+
+def _train(
+    graphs: GraphSet, split: Split, settings: dict[str, Any], work: Path, watchers: Sequence[Watcher]
+) -> tuple[GraphPredictor, list[dict[str, float]]]:
+    target = settings["target"]
+    if settings["objective"] in REFERENCES:
+        return REFERENCES[settings["objective"]]().fit(graphs[split.labelled], target), []
+    model = InfoGraphRegressor(**settings["parameters"], random_state=settings["seed"])
+    y = np.full(len(split.train), np.nan)
+    y[: len(split.labelled)] = graphs.graph[target][split.labelled]
+    judged = split.validation[: settings["schedule"]]
+    model.fit(
+        graphs[split.train],
+        y,
+        validation=(graphs[judged], graphs.graph[target][judged]),
+        checkpoint=work,
+        resume=(work / FILE).is_file(),
+        watchers=watchers,
+    )
+    return model, [{k: v for k, v in e.items() if "second" not in k} for e in model.history_]
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in values]
+
+
+@dataclass(frozen=True)
+class Plan2:
+    """The cells of Table 2.
+
+    Attributes:
+        tried: the cells of the search, decay first; those of lambda are known once the decay is chosen.
+        cells: the cells of the table, target by target.
+        open: what is not chosen yet, "weight decay" or "lambda"; empty when the search is over.
+    """
+
+    tried: tuple[Cell, ...]
+    cells: tuple[Cell, ...]
+    open: tuple[str, ...]
+
+    @property
+    def chosen(self) -> tuple[Cell, ...]:
+        """The cells of the search that belong to the table, so far as they are chosen."""
+        keys = {cell.key for cell in self.cells}
+        return tuple(cell for cell in self.tried if cell.key in keys and _what(cell) not in self.open)
+
+
+def plan_table2(results: Path) -> Plan2:
+    """The table's cells with the chosen settings; with DECAY and LAM for what the search has not chosen."""
+    stages: list[list[Cell]] = []
+    try:
+        stages.extend(table2_stages(results, ["all"], ["all"]))
+    except InvalidParameter:  # results of the search are missing
+        decay = _parameters(stages[1][0])["weight_decay"] if len(stages) > 1 else DECAY
+        (cells,) = table2_stages(results, ["all"], ["all"], lam=LAM, weight_decay=decay)
+        tried = tuple(cell for stage in stages for cell in stage)
+        return Plan2(tried, tuple(cells), ("weight decay", "lambda")[len(stages) - 1 :])
+    return Plan2(tuple(cell for stage in stages[:-1] for cell in stage), tuple(stages[-1]), ())
+
+
+def settings_text(cell: Cell) -> str:
+    """What was tried: "weight decay 0.001", or "lambda 0.0001"."""
+    name = "lam" if _what(cell) == "lambda" else "weight_decay"
+    return f"{_what(cell)} {_parameters(cell)[name]:g}"
+
+
+def _what(cell: Cell) -> str:
+    return "lambda" if cell.settings["objective"] in WEIGHED else "weight decay"
+
+
+def _parameters(cell: Cell) -> dict[str, Any]:
+    parameters: dict[str, Any] = cell.settings["parameters"]
+    return parameters
+
+
+@dataclass(frozen=True, eq=False)
+class TargetError:
+    """One cell of Table 2.
+
+    Attributes:
+        target, objective: its row and column.
+        result: its result file; None where it was not run. Of a training that diverged it has no scores.
+        ratio: its test error divided by the supervised model's; None where one of them is missing.
+        interval: of the ratio, by resampling the test molecules.
+    """
+
+    target: str
+    objective: str
+    result: Result | None = None
+    ratio: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def mae(self) -> float | None:
+        """The mean absolute error on the test molecules."""
+        return float(self.result["scores"]["test_mae"]) if self.result and not self.reason else None
+
+    @property
+    def reason(self) -> str:
+        """Why it was run and has no figure."""
+        return "" if self.result is None else str(self.result.get("empty", ""))
+
+    @property
+    def published(self) -> float | None:
+        """The paper's ratio; None for rows that the paper does not have."""
+        name = PUBLISHED.get(self.objective)
+        return None if name is None else paper_table2().ratios[name][self.target]
+
+    @property
+    def difference(self) -> float | None:
+        """Our ratio minus the paper's."""
+        return None if self.ratio is None or self.published is None else self.ratio - self.published
+
+    @property
+    def inside(self) -> bool:
+        """Whether the paper's ratio lies inside our interval."""
+        if self.interval is None or self.published is None:
+            return False
+        return self.interval[0] <= self.published <= self.interval[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Table2:
+    """Errors by (target, objective), the plan they belong to, and the search's validation errors.
+
+    Attributes:
+        plan: which cells the table has.
+        errors: (target, objective) -> its cell; those that were not run are there, empty.
+        search: the search's cells with their `validation_error`.
+    """
+
+    plan: Plan2
+    errors: Mapping[tuple[str, str], TargetError]
+    search: tuple[tuple[Cell, float | None], ...]
+
+    def below(self, bound: Mapping[str, float]) -> list[str]:
+        """The targets whose whole interval for InfoGraph* lies below a bound; others have none."""
+        return [
+            target
+            for (target, objective), error in self.errors.items()
+            if objective == "infograph*"
+            and error.interval is not None
+            and target in bound
+            and error.interval[1] < bound[target]
+        ]
+
+    def lower_ends(self, objective: str) -> dict[str, float]:
+        """Target -> where the interval of an objective's ratio begins."""
+        found = {target: e.interval for (target, name), e in self.errors.items() if name == objective}
+        return {target: interval[0] for target, interval in found.items() if interval is not None}
+
+
+def read_table2(results: Path) -> Table2:
+    """Table 2 from the result files of the chosen settings."""
+    plan = plan_table2(results)
+    found: dict[str, dict[str, Result | None]] = {}
+    for cell in plan.cells:
+        target, objective = cell.settings["target"], cell.settings["objective"]
+        found.setdefault(target, {})[objective] = cell.read(results)
+    errors = {
+        (target, error.objective): error
+        for target in paper_table2().targets
+        for error in _of_target(target, found[target])
+    }
+    return Table2(plan, errors, tuple((cell, validation_error(cell, results)) for cell in plan.tried))
+
+
+def _of_target(target: str, found: Mapping[str, Result | None]) -> list[TargetError]:
+    there = {name: r for name, r in found.items() if r is not None and not r.get("empty")}
+    if REFERENCE not in there:
+        return [TargetError(target, name, result) for name, result in found.items()]
+    intervals = ratio_intervals({name: r["test_errors"] for name, r in there.items()}, REFERENCE)
+    base = there[REFERENCE]["scores"]["test_mae"]
+    return [
+        TargetError(target, name, result, result["scores"]["test_mae"] / base, intervals[name])
+        if result is not None and name in there
+        else TargetError(target, name, result)
+        for name, result in found.items()
+    ]
+
+
+def resampled_means(
+    errors: NDArray[np.float64], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> NDArray[np.float64]:
+    """Mean errors on N molecules drawn with replacement; every draw is the same for all M methods.
+
+    A draw is written as how often each molecule came, so that the means are one matrix product.
+
+    Args:
+        errors: (N, M).
+        resamples: how many draws.
+        seed: of the draws.
+
+    Returns:
+        (resamples, M).
+    """
+    rng = np.random.default_rng(seed)
+    n = len(errors)
+    means = []
+    for begin in range(0, resamples, AT_ONCE):
+        draws = min(AT_ONCE, resamples - begin)
+        molecules = rng.integers(n, size=(draws, n)) + n * np.arange(draws)[:, None]
+        counts = np.bincount(molecules.ravel(), minlength=draws * n).reshape(draws, n)
+        means.append(counts @ errors / n)  # (draws, M)
+    return np.concatenate(means)
+
+
+def ratio_intervals(
+    errors: Mapping[str, ArrayLike],
+    reference: str,
+    *,
+    level: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> dict[str, Interval]:
+    """Percentile intervals of each method's mean error divided by that of the reference, paired by molecule.
+
+    Args:
+        errors: method -> (N,) errors of the same molecules in the same order.
+        reference: the method to divide by.
+        level: share of the resampled ratios inside the interval.
+        resamples, seed: see `resampled_means`.
+    """
+    names = list(errors)
+    columns = np.stack([np.asarray(errors[name], dtype=np.float64) for name in names], axis=1)  # (N, M)
+    means = resampled_means(columns, resamples=resamples, seed=seed)
+    ratios = means / means[:, [names.index(reference)]]
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2], axis=0)  # (M,) each
+    return {name: (float(low[place]), float(high[place])) for place, name in enumerate(names)}

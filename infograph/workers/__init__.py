@@ -1,1 +1,0 @@
-"""Work for several processes: children of this one, calls side by side, and the way to a Ray cluster."""
