@@ -20,7 +20,7 @@ from infograph.data.storage import clear_cache, json_ready, read_json, replaced_
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.explore.columns import MapColumn
 from infograph.index import GraphIndex
-from infograph.index.folder import ATLAS_FOLDER, ATLAS_ARRAYS
+from infograph.index.folder import ATLAS_ARRAYS, ATLAS_FOLDER
 
 
 @dataclass(frozen=True, eq=False)
