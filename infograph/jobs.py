@@ -389,7 +389,10 @@ def connect(on: str, workers: int) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray announces what later versions will do
-            ray.init(**given)
+            try:
+                ray.init(**given)
+            except ConnectionAbortedError:  # it is there and too busy to begin: once more
+                ray.init(**given)
     except Exception as error:
         hint = "; if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN" if address else ""
         raise JobStopped(f"no Ray cluster at {on!r} ({one_line(error)}){hint}") from error
