@@ -40,6 +40,7 @@ OTHERS = (
     "Synthie", "TRIANGLES", "alchemy_full", "deezer_ego_nets", "github_stargazers", "reddit_threads",
     "twitch_egos",
 )
+# fmt: on
 TIMEOUT = 30.0  # seconds without an answer
 CHUNK = 1 << 18
 ATOMS = {
@@ -324,6 +325,7 @@ class Entry:
 def _tu(name: str, counts: Counts | None = None, wheel: Wheel | None = None) -> Entry:
     return Entry(name, counts, wheel, url=f"{TU_COLLECTION}/{name}.zip")
 
+
 CATALOGUE: tuple[Entry, ...] = (
     _tu("MUTAG", Counts(188, 3_371, 7_442, 2, 7, 4), Wheel("grakel", "tests/data/MUTAG", "baselines")),
     _tu("PTC_MR", Counts(344, 4_915, 10_108, 2, 18, 4)),
@@ -570,7 +572,6 @@ def _digest(content: object) -> str:
 #
 # MUTAG and PTC_MR come as graphs with labels 0, 1, 2 ... Which element a number is stands only in the notes
 # of the TU collection. Nothing else is guessed: a set is recognised by all its counts, or named by the user.
-
 
 
 def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
