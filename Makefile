@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check wheel bench screenshots clean
+.PHONY: run test test-all check wheel bench screenshots clean
 
 run: .venv/ready
 	$(BIN)/infograph study MUTAG --out runs/mutag
 
 # One worker per core and one thread each: two threads per worker would fight for the cores.
 test: .venv/ready
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+test-all: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/ready wheel
@@ -24,6 +27,7 @@ wheel: .cache/wheel-env/ready
 	.cache/wheel-env/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	.cache/wheel-env/bin/pip check
 	cd .cache && wheel-env/bin/python -I -c "import infograph; infograph.InfoGraph(dim=8, epochs=1).fit_transform([(e, n) for e, n in zip([[(0, 1)]] * 4, range(2, 6))])"
+	cd .cache && env -u INFOGRAPH_DATA INFOGRAPH_CACHE=wheel-env/data wheel-env/bin/python -I -c "import infograph; assert len(infograph.load_dataset('MUTAG', download=False)) == 188"
 	cd .cache && wheel-env/bin/infograph --version
 
 bench: .venv/ready

@@ -1,4 +1,4 @@
-"""enn-s2s as PyG builds it: NNConv on a complete graph, GRU, Set2Set. Oracle and opponent of `ENN`."""
+"""enn-s2s as PyG builds it: NNConv on a complete graph, GRU, Set2Set. Oracle and opponent of `ENNEncoder`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch_geometric.nn import NNConv, Set2Set
 
 from infograph.data.colours import node_inputs
 from infograph.data.graphset import GraphSet
-from infograph.nn.enn import ENN
+from infograph.nn.enn import ENNEncoder
 
 
 class EnnReference(nn.Module):
-    """The same weights as an `ENN`, in PyG's modules."""
+    """The same weights as an `ENNEncoder`, in PyG's modules."""
 
     def __init__(
         self, node_dim: int, edge_dim: int, dim: int = 64, steps: int = 3, hidden: int = 128
@@ -29,7 +29,7 @@ class EnnReference(nn.Module):
         self.readout = Set2Set(dim, processing_steps=3)
 
     @classmethod
-    def like(cls, ours: ENN) -> Self:
+    def like(cls, ours: ENNEncoder) -> Self:
         """A reference with the weights of `ours`."""
         hidden, edge_dim = ours.edge.first.weight.shape
         dim, node_dim = ours.input.weight.shape

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from infograph import InfoGraph, load_dataset
+from infograph import GIN, InfoGraph, load_dataset
 from infograph.cells import peak_mb
 from infograph.explore import make_atlas
 from infograph.index import GraphIndex
@@ -82,7 +82,9 @@ def make(folder: Path, *, again: bool = False) -> dict[str, Any]:
         return dict(json.loads(kept.read_text()))
     graphs = load_dataset("QM9")
     began = time.perf_counter()
-    model = InfoGraph(dim=512, layers=4, epochs=2, random_state=0).fit(graphs[np.arange(TRAINED) * 13])
+    model = InfoGraph(dim=512, epochs=2, random_state=0, encoder=GIN(layers=4)).fit(
+        graphs[np.arange(TRAINED) * 13]
+    )
     trained = time.perf_counter()
     index = GraphIndex.build(model, graphs, columns=COLUMNS)
     built = time.perf_counter()

@@ -4,7 +4,7 @@
 
 A method makes its vectors or its Gram matrix, with the settings and in the process of `infograph compare`,
 for one seed; a method of several settings (deep graph kernels) makes them all. The limits are 30 minutes and
-8 GB. Beside it stands what `estimate` said before. Rows that the result file has are not measured again.
+8 GB. Rows that the result file has are not measured again.
 """
 
 from __future__ import annotations
@@ -28,26 +28,18 @@ LIMITS = Limits(30 * 60, 8192)
 def measure(dataset: str, name: str) -> dict[str, Any]:
     """One row; with "empty" and the reason where a limit was reached."""
     graphs, method = load_dataset(dataset), METHODS[name]
-    models = [make(0) for make in method.settings.values()]
-    estimates = [model.estimate(graphs) for model in models if hasattr(model, "estimate")]
     row: dict[str, Any] = {"data": dataset, "method": name, "threads": threads()}
-    if estimates:
-        row["estimated_seconds"] = sum(each.seconds for each in estimates)
-        row["estimated_mb"] = max(each.megabytes for each in estimates)
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "graphs"
         save_graphs(graphs, saved)
         try:
-            made = [
-                represent_isolated(saved, name, setting, 0, Path(folder), LIMITS)
-                for setting in method.settings
-            ]
+            made = [represent_isolated(saved, method, setting, 0, LIMITS) for setting in method.settings]
         except Stopped as reason:
             return {**row, "empty": str(reason)}
     return {
         **row,
-        "seconds": sum(each.seconds for each in made),
-        "peak_mb": max(each.peak_mb for each in made),
+        "seconds": sum(seconds for _, seconds, _ in made),
+        "peak_mb": max(peak for _, _, peak in made),
     }
 
 
@@ -61,8 +53,7 @@ def describe(row: dict[str, Any]) -> str:
     name = f"{row['data']:16} {row['method']:12}"
     if "empty" in row:
         return f"{name} {row['empty']}"
-    said = f"(estimate {row['estimated_seconds']:.0f} s)" if "estimated_seconds" in row else ""
-    return f"{name} {row['seconds']:8.1f} s {row['peak_mb']:6.0f} MB {said}"
+    return f"{name} {row['seconds']:8.1f} s {row['peak_mb']:6.0f} MB"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

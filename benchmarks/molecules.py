@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,18 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.enn_reference import EnnReference, inputs
 from benchmarks.peak import matrix_product_peak
-from infograph import GraphSet, load_dataset
+from infograph import ENN, GraphSet, InfoGraphStar, load_dataset
 from infograph.cells import peak_mb
 from infograph.data.graphset import IntArray, align
 from infograph.data.splits import semi_supervised_split
-from infograph.estimators.architecture import Architecture, make_source
-from infograph.estimators.labelled import Encoders
+from infograph.estimators.architecture import schema_for
 from infograph.nn.pairs import LinkBatcher
-from infograph.objectives import ObjectiveSettings, make_objective
-from infograph.objectives.infograph_star import InfoGraphStar, transfer_loss
-from infograph.objectives.objective import Regression, Step
+from infograph.objectives.infograph_star import transfer_loss
+from infograph.objectives.objective import Predictor, Regression, Step
 from infograph.train.loop import compute
 
 BATCH, DIM = 20, 128
+OBJECTIVE, TASK = InfoGraphStar(transfer="last"), Regression(1)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Setup:
     """Molecules, an InfoGraph* network for them, and its batches."""
 
     graphs: GraphSet
-    network: InfoGraphStar
+    network: Any
     source: LinkBatcher
     targets: Tensor
 
@@ -59,14 +57,10 @@ def setup(n_graphs: int = 10_000) -> Setup:
     """The validation molecules of the paper's split; the last layer's transfer term, which is no lottery."""
     graphs = load_dataset("QM9")
     chosen = graphs[np.sort(semi_supervised_split(graphs).validation[:n_graphs])]
-    architecture = Architecture("enn-s2s", DIM).resolved(chosen)
-    known = align(chosen, architecture.schema(chosen, None, None))
-    encoders, settings = Encoders(architecture, known.schema, None), ObjectiveSettings(transfer="last")
+    known = align(chosen, schema_for(ENN(), chosen, None, None))
     torch.manual_seed(0)
-    make = partial(encoders.predictor, 1)
-    network = make_objective("infograph*", make, Regression(1), settings)
-    source = make_source(network.predictor.encoder, known, "auto", torch.device("cpu"))
-    return Setup(known, network, source, torch.randn(len(known), 1))  # type: ignore[arg-type]
+    network: Any = OBJECTIVE.build(lambda: Predictor(ENN().build(known.schema, DIM), 1), TASK)
+    return Setup(known, network, network.predictor.encoder.source(known), torch.randn(len(known), 1))
 
 
 def draws(setup: Setup, count: int) -> list[tuple[IntArray, IntArray]]:
@@ -139,17 +133,20 @@ def compare_step(setup: Setup, repeats: int) -> dict[str, Any]:
     def ours(turn: int) -> float:
         labelled, unlabelled = pairs[turn]
         targets = setup.targets[torch.from_numpy(labelled)]
-        return update(network(Step(setup.source, labelled, unlabelled, targets)).total, own)
+        return update(
+            OBJECTIVE.loss(network, Step(setup.source, labelled, unlabelled, targets), TASK).total, own
+        )
 
     def theirs(turn: int) -> float:
         labelled, unlabelled = parts[turn]
         targets = setup.targets[torch.from_numpy(pairs[turn][0])]
-        loss = network.task.loss(network.predictor.head(student.run(*labelled)[1]), targets)
+        loss = TASK.loss(network.predictor.head(student.run(*labelled)[1]), targets)
         states, vectors = teacher.run(*unlabelled)
         loss = loss + network.local_global(states, vectors, ready[turn]).loss
         first, second = network.projections[-1]
         scores = first(student.run(*unlabelled)[1]) @ second(teacher.run(*unlabelled)[1]).T
-        return update(loss + network.lam * transfer_loss(scores, ready[turn].sizes, network.scale), other)
+        transfer = transfer_loss(scores, ready[turn].sizes, OBJECTIVE.transfer_scale)
+        return update(loss + OBJECTIVE.lam * transfer, other)
 
     seconds, expected = alternate(ours, theirs, repeats)
     return {
@@ -173,7 +170,7 @@ def evaluation(setup: Setup) -> dict[str, Any]:
     """Predictions for 10,000 molecules."""
     predictor, times = setup.network.predictor, []
     for _ in range(3):
-        source = make_source(predictor.encoder, setup.graphs, "auto", torch.device("cpu"))
+        source = predictor.encoder.source(setup.graphs)
         started = time.perf_counter()
         compute(predictor, source, predictor)
         times.append(time.perf_counter() - started)
@@ -188,7 +185,7 @@ def step_memory() -> float:
     before = peak_mb()
     for labelled, unlabelled in draws(small, 20):
         step = Step(small.source, labelled, unlabelled, small.targets[torch.from_numpy(labelled)])
-        update(small.network(step).total, optimiser)
+        update(OBJECTIVE.loss(small.network, step, TASK).total, optimiser)
     return peak_mb() - before
 
 

@@ -8,6 +8,20 @@ import infograph
 
 GROUPS = {
     "models": ("InfoGraph", "InfoGraphRegressor", "InfoGraphClassifier", "search_settings", "load"),
+    "encoders": ("GIN", "ENN", "Auto", "PerNode"),
+    "objectives": (
+        "MutualInformation",
+        "InfoGraphStar",
+        "InfoGraphWithLabels",
+        "Supervised",
+        "MeanTeacher",
+        "PiModel",
+        "VirtualAdversarial",
+        "PseudoLabel",
+        "Entropy",
+        "Plateau",
+    ),
+    "own": ("Objective", "LossTerms", "Discriminator", "Bound"),
     "graphs": (
         "read_graphs",
         "load_dataset",

@@ -19,8 +19,8 @@ from torch_geometric.nn import (
     global_mean_pool,
 )
 
-from infograph.nn.gin import GIN
-from infograph.objectives.discriminator import Discriminator, FeedForward
+from infograph.nn.gin import GINEncoder
+from infograph.objectives.discriminator import FeedForward, PaperDiscriminator
 
 POOL = {"sum": global_add_pool, "mean": global_mean_pool, "max": global_max_pool}
 
@@ -38,7 +38,7 @@ class PerNode(nn.Module):
         self.local, self.whole = FeedForward(sum(widths), sum(widths)), FeedForward(sum(widths), sum(widths))
         self.pool = POOL[readout]
 
-    def copy_from(self, encoder: GIN, discriminator: Discriminator) -> PerNode:
+    def copy_from(self, encoder: GINEncoder, discriminator: PaperDiscriminator) -> PerNode:
         """Take over all weights."""
         for conv, norm, layer in zip(self.convs, self.norms, encoder.layers, strict=True):
             conv.nn[0].load_state_dict(layer.first.state_dict())
@@ -52,7 +52,7 @@ class PerNode(nn.Module):
         return self
 
     def paired_parameters(
-        self, encoder: GIN, discriminator: Discriminator
+        self, encoder: GINEncoder, discriminator: PaperDiscriminator
     ) -> list[tuple[nn.Parameter, nn.Parameter]]:
         """Parameters here beside the same ones there."""
         pairs: list[tuple[nn.Module | None, nn.Module | None]] = [

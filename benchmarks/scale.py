@@ -202,14 +202,14 @@ def training(data: str, workers: int, epochs: int) -> dict[str, Any]:
 
 def stored(folder: Path, shards: Path, layers: int = 4) -> dict[str, Any]:
     """Bytes on disk per molecule of a stored set and of its colours, and how fast both are made."""
-    from infograph.data.colours import refine_on_disk
+    from infograph.data.colours import refine, save_colouring
     from infograph.scale import store_graphs
 
     torch.set_num_threads(1)
     began = time.perf_counter()
     graphs = store_graphs(sorted(shards.iterdir())[:STORED], folder / "graphs").graphs
     middle = time.perf_counter()
-    refine_on_disk(graphs, layers, folder / "colours")
+    save_colouring(refine(graphs, layers), folder / "colours")
     ended = time.perf_counter()
     size = {name: sum(f.stat().st_size for f in (folder / name).iterdir()) for name in ("graphs", "colours")}
     found = {

@@ -43,7 +43,7 @@ def scale_table(rows: Sequence[Row]) -> str:
         f"| an epoch of InfoGraph on REDDIT-BINARY, one worker and two | {one:.1f} s and {two:.1f} s, "
         f"{one / two:.2f} times the speed |",
         f"| storing molecules, one core | {_stored(rows)['stored_per_second']:,} per second |",
-        f"| colouring them on disk, one core | {_stored(rows)['coloured_per_second']:,} per second |",
+        f"| colouring them, one core | {_stored(rows)['coloured_per_second']:,} per second |",
         "",
         "Two cores, one thread per worker; times of jobs with the start of workers and of Ray.",
     ]
@@ -77,8 +77,8 @@ def plan(rows: Sequence[Row]) -> str:
             "",
             f"**Training on {TRAINING:,} molecules** of QM9's size, with InfoGraph's defaults:",
             "",
-            f"- {TRAINING * stored['graphs_bytes'] / 1e9:.1f} GB of graphs and "
-            f"{TRAINING * stored['colours_bytes'] / 1e9:.1f} GB of colours on disk, made in "
+            f"- {TRAINING * stored['graphs_bytes'] / 1e9:.1f} GB of graphs on disk and "
+            f"{TRAINING * stored['colours_bytes'] / 1e9:.1f} GB of colours in memory, made in "
             f"{TRAINING / stored['stored_per_second'] / 60:.0f} and "
             f"{TRAINING / stored['coloured_per_second'] / 60:.1f} minutes by one core.",
             f"- A step of {BATCH} graphs takes a core {1000 * step:.0f} ms, an epoch {epoch:.2f} hours, "

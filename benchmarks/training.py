@@ -28,23 +28,23 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.peak import matrix_product_peak
 from benchmarks.reference import PerNode
-from infograph import InfoGraph, load_dataset
+from infograph import InfoGraph, MutualInformation, load_dataset
 from infograph.data.colours import Colouring, refine
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.nn.batch import Batcher
-from infograph.nn.gin import GIN, split_width
-from infograph.objectives.infograph import InfoGraphObjective
+from infograph.nn.gin import GINEncoder, split_width
 from infograph.train.loop import cut, shuffled
 
 SETS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
 DIM, LAYERS, BATCH = 512, 4, 128
+OBJECTIVE = MutualInformation()
 
 
-def networks(colouring: Colouring, dtype: torch.dtype) -> tuple[InfoGraphObjective, PerNode]:
+def networks(colouring: Colouring, dtype: torch.dtype) -> tuple[Any, PerNode]:
     """Both sides with the same weights."""
     torch.manual_seed(0)
     widths, node_dim = split_width(DIM, LAYERS), colouring.node_table.shape[1]
-    ours = InfoGraphObjective(GIN(node_dim, widths)).to(dtype)
+    ours: Any = OBJECTIVE.build(GINEncoder(node_dim, widths)).to(dtype).train()
     return ours, PerNode(node_dim, widths).to(dtype).copy_from(ours.encoder, ours.local_global.discriminator)
 
 
@@ -67,7 +67,7 @@ def agreement(graphs: GraphSet, colouring: Colouring, chosen: IntArray) -> dict[
     """
     ours, theirs = networks(colouring, torch.float64)
     theirs.norms = nn.ModuleList(TwoPassNorm(norm.num_features).double() for norm in theirs.norms)
-    loss = ours(Batcher(colouring).batch(chosen)).total
+    loss = OBJECTIVE.loss(ours, Batcher(colouring).batch(chosen)).total
     expected = theirs.loss(*reference_batch(graphs, colouring, chosen, torch.float64))
     loss.backward()
     expected.backward()
@@ -107,7 +107,10 @@ def compare(name: str, repeats: int) -> dict[str, Any]:
         epoch, scale = epoch[:4], len(graphs) / sum(map(len, epoch[:4]))
     prepared = [reference_batch(graphs, colouring, chosen, torch.float32) for chosen in epoch]
     sides = (
-        Side(ours, [lambda chosen=chosen: ours(batcher.batch(chosen)).total for chosen in epoch]),
+        Side(
+            ours,
+            [lambda chosen=chosen: OBJECTIVE.loss(ours, batcher.batch(chosen)).total for chosen in epoch],
+        ),
         Side(theirs, [lambda batch=batch: theirs.loss(*batch) for batch in prepared]),
     )
     times = [[side.epoch() for side in sides] for _ in range(repeats + 1)][1:]  # the first warms up
@@ -143,11 +146,11 @@ class Side:
         return time.perf_counter() - started
 
 
-def count_flops(network: InfoGraphObjective, batch: Any) -> float:
+def count_flops(network: Any, batch: Any) -> float:
     """Floating-point operations of the matrix products of one step, forward and backward."""
     in_place = {torch.ops.aten.addmm_: product_flops}  # torch counts the others by itself
     with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
-        network(batch).total.backward()
+        OBJECTIVE.loss(network, batch).total.backward()
     return float(counter.get_total_flops())
 
 

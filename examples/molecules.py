@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from infograph import InfoGraph, as_graphset
+from infograph import GIN, InfoGraph, as_graphset
 
 NAMED = {
     "ethanol": "CCO",
@@ -36,7 +36,7 @@ NAMED = {
 def main() -> None:
     """Embed named molecules; a row that does not parse keeps its place."""
     graphs = as_graphset(list(NAMED.values()), ids=list(NAMED))
-    model = InfoGraph(dim=64, layers=3, epochs=30, readout="mean").fit(graphs)
+    model = InfoGraph(dim=64, epochs=30, encoder=GIN(layers=3, readout="mean")).fit(graphs)
     vectors = model.transform(graphs)
 
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

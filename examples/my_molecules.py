@@ -50,6 +50,8 @@ def main(epochs: int = 10) -> None:
             print("left out, {}: {}".format(*place_of(rejected)))
         graphs, report = infograph.resolve_duplicates(graphs, "y", rule="median")
         print(report)
+        for group in report.groups:
+            print(group.smiles, *group.values["y"], "->", group.resolved["y"])
 
         split = infograph.scaffold_split(graphs, (0.7, 0.15, 0.15), target="y")
         print(split)

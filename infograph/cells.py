@@ -25,14 +25,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from infograph.errors import InvalidParameter, JobStopped
-from infograph.io import read_json, replaced_file
+from infograph.io import LOCK, locked, read_json, replaced_file
+from infograph.parameters import flat
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 Result = dict[str, Any]
-FREE = ("random_state", "verbose", "device", "max_minutes", "memory_mb", "n_jobs")  # no part of a result
+NOT_IN_NAME = ("random_state", "verbose", "device", "max_minutes", "memory_mb", "n_jobs")
 PACKAGES = ("infograph", "torch", "numpy", "scipy", "scikit-learn")
 
 
@@ -69,21 +66,17 @@ class Cell:
 
 def parameters_of(estimator: BaseEstimator) -> dict[str, Any]:
     """Every parameter that an estimator's result depends on but for its seed, defaults too; JSON-ready."""
-    given = estimator.get_params(deep=False)
+    given = flat(estimator)
     plain = (str, int, float, bool, type(None))
     return {
         name: value if isinstance(value, plain) else repr(value)
         for name, value in given.items()
-        if name not in FREE
+        if name not in NOT_IN_NAME
     }
 
 
 def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Names, "all" written out, each once.
-
-    Raises:
-        InvalidParameter: there is no such name.
-    """
+    """Names, "all" written out, each once."""
     names = tuple(known)
     chosen = [one for each in given for one in (names if each == "all" else (each,))]
     strange = [each for each in chosen if each not in names]
@@ -119,44 +112,22 @@ def run_cell(
     if found is not None and not again(found):
         return found
     work = results / ".work" / cell.table / cell.key
-    with _locked(work):
+    busy = (
+        f"another process computes {cell.key}: wait for it and run the same command again, "
+        f"or choose another folder for the results"
+    )
+    with locked(work / LOCK, busy, Busy):
         found = cell.read(results)  # another process may have ended it by now
         if found is not None and not again(found):
             return found
-        result = _computed(cell, compute, work)
-        cell.path(results).parent.mkdir(parents=True, exist_ok=True)
+        with measuring() as measured:
+            content = compute(cell, work)
+        measured |= content.pop("measured", {})
+        result = {"cell": cell.name, "settings": cell.settings, **content, "measured": measured}
         with replaced_file(cell.path(results)) as partial:
             partial.write_text(as_text(result))
         shutil.rmtree(work, ignore_errors=True)
     return result
-
-
-def _computed(cell: Cell, compute: Callable[[Cell, Path], Result], work: Path) -> Result:
-    with measuring() as measured:
-        content = compute(cell, work)
-    took = content.pop("measured", {})
-    return {"cell": cell.name, "settings": cell.settings, **content, "measured": measured | took}
-
-
-@contextmanager
-def _locked(work: Path) -> Iterator[None]:
-    """A folder for the checkpoints of one process; the lock in it goes with the process, however it ends.
-
-    Systems without such locks (Windows) have none: there, run one command at a time.
-    """
-    work.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
-        return
-    with (work / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Busy(
-                f"another process computes {work.name}: wait for it and run the same command again, "
-                f"or choose another folder for the results"
-            ) from error
-        yield
 
 
 def as_text(result: Result) -> str:
@@ -179,51 +150,47 @@ def measuring() -> Iterator[dict[str, Any]]:
     record: dict[str, Any] = {}
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
     commit = _commit()
-    _forget_peak()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # the largest memory is counted from now on
     started = time.perf_counter()
     yield record
+    processor = _found_in("/proc/cpuinfo", r"model name\s*:\s*(.+)")
     record["seconds"] = round(time.perf_counter() - started, 1)
     record["peak_mb"] = peak_mb()
     record["versions"] = versions
     record["commit"] = commit
     record["machine"] = {
-        "processor": _processor(),
+        "processor": processor or platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
 
 
+def peak_mb() -> int | None:
+    """The largest memory this process has had so far; None where the system does not tell."""
+    found = _found_in("/proc/self/status", r"VmHWM:\s+(\d+)")
+    return None if found is None else int(found) // 1024
+
+
+def _found_in(path: str, pattern: str) -> str | None:
+    with suppress(OSError):
+        found = re.search(pattern, Path(path).read_text())
+        return None if found is None else found[1].strip()
+    return None
+
+
 def _commit() -> str | None:
     """The commit of the code that runs, with "+" where it was changed since; None outside a repository."""
     package = Path(__file__).parent
-    git = ["git", "-C", str(package)]
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(package), *words]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
     try:
-        if Path(_told([*git, "rev-parse", "--show-toplevel"])) != package.parent.resolve():
+        if Path(git("rev-parse", "--show-toplevel")) != package.parent.resolve():
             return None  # installed below somebody else's repository
-        changed = _told([*git, "status", "--porcelain", "--untracked-files=no", "--", "."])
-        return _told([*git, "rev-parse", "HEAD"]) + ("+" if changed else "")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-def _told(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-
-
-def _forget_peak() -> None:
-    """Let the largest memory be counted from now on, where the system can."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_mb() -> int | None:
-    """The largest memory this process has had so far; None where the system does not tell."""
-    status = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
-    return None if found is None else int(found[1]) // 1024
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
-    return platform.processor() or platform.machine() if found is None else found[1].strip()

@@ -78,17 +78,10 @@ class MissingExtra(InfoGraphError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"this needs {package}, which is not installed: pip install 'infograph[{extra}]'")
+        super().__init__(package, extra)
 
-    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
-        return type(self), (self.package, self.extra)
-
-
-def error_from(name: str, message: str) -> InfoGraphError:
-    """An error that another process had, from the name of its class and what it said."""
-    kind = globals().get(name, InfoGraphError)
-    made: InfoGraphError = kind.__new__(kind, message)  # what it said is final: nothing to compose
-    return made
+    def __str__(self) -> str:
+        return f"this needs {self.package}, which is not installed: pip install 'infograph[{self.extra}]'"
 
 
 class UnknownCategoryWarning(UserWarning):

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,14 +14,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, JobStopped
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 LOCK = ".lock"
 
 
@@ -33,14 +29,14 @@ class FolderKind:
     Attributes:
         what: for sentences, such as "a model".
         marker: the file that says what the folder is.
-        form: the format that it names.
+        form: the format that it names, or several that may be replaced.
         files: the names of all other files, from what the marker says.
         inside: folders in it that are written later, by a pattern and their kind.
     """
 
     what: str
     marker: str
-    form: str
+    form: str | tuple[str, ...]
     files: Callable[[Mapping[str, Any]], Iterable[str]]
     inside: tuple[tuple[str, FolderKind], ...] = ()
 
@@ -62,12 +58,7 @@ def json_ready(value: Any) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
-
-    Raises:
-        FileMissing: no such file.
-        InvalidFile: not a JSON object.
-    """
+    """A JSON object from a file."""
     if not path.is_file():
         raise FileMissing(f"{path} is missing: it is part of every saved folder of its kind")
     try:
@@ -85,17 +76,20 @@ def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | No
     Args:
         inputs: files and folders that are read; what does not exist, such as a data set's name, is none.
         outputs: files and folders that will be written.
-
-    Raises:
-        InvalidParameter: names the output.
     """
+
+    def identity(path: Path) -> tuple[int, int]:
+        """Which file a path leads to, whatever it is called."""
+        found = path.stat()
+        return found.st_dev, found.st_ino
+
     read = [Path(each) for each in inputs if each is not None and _exists(Path(each))]
     below = [path for each in read if each.is_dir() for path in each.rglob("*") if path.is_file()]
-    known = {_identity(path) for path in (*read, *below)}
+    known = {identity(path) for path in (*read, *below)}
     written = [Path(each) for each in outputs if each is not None]
     for place, output in enumerate(written):
         real = output.resolve()
-        if _exists(output) and _identity(output) in known:
+        if _exists(output) and identity(output) in known:
             raise InvalidParameter(f"{output} is read here and cannot be written, too: choose another name")
         if any(real == other.resolve() for other in written[:place]):
             raise InvalidParameter(f"{output} is named for two outputs: choose another name for one of them")
@@ -111,19 +105,10 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """Which file a path leads to, whatever it is called."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
-
-
 def check_replaceable(folder: str | Path, kind: FolderKind) -> None:
     """Make sure, before the work that leads to it, that a folder can be written in this place.
 
-    Raises:
-        InvalidParameter: it is a file, or a folder of other things. Only an empty folder is replaced, and one
-            of the same kind which holds nothing but what it lists.
-        OSError: the folder it should be in cannot be made or written to.
+    Only an empty folder is replaced, and one of the same kind which holds nothing but what it lists.
     """
     folder = Path(folder)
     if folder.is_file():
@@ -144,11 +129,7 @@ def check_replaceable(folder: str | Path, kind: FolderKind) -> None:
 
 
 def check_own(folder: Path, names: Iterable[str], marker: str, keys: set[str]) -> None:
-    """Refuse to overwrite files that were not written together with `marker`, a JSON file with these keys.
-
-    Raises:
-        InvalidParameter: names the file.
-    """
+    """Refuse to overwrite files that were not written together with `marker`, a JSON file with these keys."""
     there = [name for name in names if (folder / name).exists()]
     try:
         ours = not there or keys <= read_json(folder / marker).keys()
@@ -178,7 +159,7 @@ def _listed(folder: Path, kind: FolderKind) -> set[str] | None:
     """The files that a folder of this kind says it has; None for any other folder."""
     try:
         content = read_json(folder / kind.marker)
-        if content.get("format") != kind.form:
+        if content.get("format") not in ((kind.form,) if isinstance(kind.form, str) else kind.form):
             return None
         listed = {kind.marker, *kind.files(content)}
     except (FileMissing, InvalidFile, KeyError, TypeError, AttributeError):
@@ -198,11 +179,7 @@ def _strange(folder: Path, listed: set[str]) -> list[str]:
 
 @contextmanager
 def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` once the block is through without an error.
-
-    Raises:
-        InvalidParameter: what is there must not be replaced, see `check_replaceable`.
-    """
+    """A temporary folder that takes the place of `folder` once the block is through without an error."""
     check_replaceable(folder, kind)
     folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -246,12 +223,7 @@ def replaced_file(path: str | Path) -> Iterator[Path]:
 
 
 def check_writable(path: str | Path) -> None:
-    """Make sure that a file can be written to `path`, before the work that leads to it.
-
-    Raises:
-        InvalidParameter: it is a folder.
-        OSError: its folder cannot be made or written to.
-    """
+    """Make sure that a file can be written to `path`, before the work that leads to it."""
     path = Path(path)
     if path.is_dir():
         raise InvalidParameter(f"{path} is a folder; expected the name of a file")
@@ -259,12 +231,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Make a folder if need be, and make sure that files can be written to it.
-
-    Raises:
-        InvalidParameter: a file is in its place.
-        OSError: it cannot be made or written to.
-    """
+    """Make a folder if need be, and make sure that files can be written to it."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -282,10 +249,6 @@ def described(marker: Path, form: str, what: str, again: str) -> Iterator[dict[s
         form: the format it should name.
         what: the folder should be.
         again: what to do about a damaged one.
-
-    Raises:
-        FileMissing: no such file.
-        InvalidFile: it is damaged, or of another format.
     """
     content = read_json(marker)
     if content.get("format") != form:
@@ -301,42 +264,31 @@ def described(marker: Path, form: str, what: str, again: str) -> Iterator[dict[s
 
 def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> dict[str, NDArray[Any]]:
     """The arrays of a saved folder as memory maps, checked; `again` says what to do about bad ones."""
-    return {name: _open_array(folder / f"{name}.npy", shape, again) for name, shape in shapes.items()}
-
-
-def _open_array(path: Path, shape: list[int], again: str) -> NDArray[Any]:
-    if not path.is_file():
-        raise FileMissing(f"{path} is missing: {again}")
-    try:
-        empty = 0 in shape  # an empty file cannot be mapped
-        values: NDArray[Any] = np.load(path, mmap_mode=None if empty else "r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise InvalidFile(f"{path} is damaged ({error}): {again}") from error
-    if list(values.shape) != shape:
-        raise InvalidFile(f"{path} is damaged: shape {list(values.shape)}, expected {shape}; {again}")
-    return values
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, shape in shapes.items():
+        path = folder / f"{name}.npy"
+        if not path.is_file():
+            raise FileMissing(f"{path} is missing: {again}")
+        try:
+            empty = 0 in shape  # an empty file cannot be mapped
+            values = arrays[name] = np.load(path, mmap_mode=None if empty else "r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InvalidFile(f"{path} is damaged ({error}): {again}") from error
+        if list(values.shape) != shape:
+            raise InvalidFile(f"{path} is damaged: shape {list(values.shape)}, expected {shape}; {again}")
+    return arrays
 
 
 @contextmanager
-def locked(out: str | Path) -> Iterator[None]:
-    """Hold the lock of a folder; where there are no such locks (Windows), run one job at a time.
-
-    Raises:
-        JobStopped: another process holds it.
-    """
-    if fcntl is None:
+def locked(file: Path, problem: str, error: type[JobStopped] = JobStopped) -> Iterator[None]:
+    """Hold a lock, which goes with this process, however it ends; where another has it, raise the error."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise error(problem) from None
+    try:
         yield
-        return
-    with (Path(out) / LOCK).open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            lock.seek(0)
-            who = lock.read().strip() or "another process"
-            raise JobStopped(
-                f"{out} is in use: {who} writes to it; wait for that job, or choose another folder"
-            ) from error
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
-        lock.flush()
-        yield
+    finally:
+        lock.release()

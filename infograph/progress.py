@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
@@ -360,15 +360,29 @@ class ShardProgress:
     share: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class Progress:
-    """Where a run stands, after every step."""
+    """Where a run stands, after every step.
+
+    Attributes:
+        epoch, epochs, step, steps: how far it is.
+        shown: the figures of the epoch so far.
+        model: the estimator that trains, which can transform and predict with the weights it has now; None
+            where another process trains.
+        stopped: whether somebody called `stop`.
+    """
 
     epoch: int
     epochs: int
     step: int
     steps: int
     shown: Epoch
+    model: Any = None
+    stopped: bool = False
+
+    def stop(self) -> None:
+        """End the training after this step, and keep the model as it is now."""
+        self.stopped = True
 
 
 Watcher = Callable[[Progress], None]

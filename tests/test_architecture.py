@@ -13,6 +13,7 @@ ROOT = Path(infograph.__file__).parent
 ORDER = [
     "errors",
     "io",
+    "parameters",
     "progress",
     "jobs",
     "cells",

@@ -47,7 +47,7 @@ def test_my_molecules(capsys):
     shown = capsys.readouterr().out
     assert "left out, line 9: the SMILES 'c1ccccc' does not parse" in shown
     assert "1 molecule stands there more than once" in shown
-    assert "32.25, 32.75 -> 32.5" in shown
+    assert "32.25 32.75 -> 32.5" in shown
     errors = re.findall(r"error on new scaffolds (\d+\.\d\d) cm3/mol", shown)
     assert len(errors) == 4
     assert "after loading: butylbenzene" in shown

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infograph import GraphIndex, InfoGraph, InfoGraphRegressor, load, read_graphs, save_graphs
+from infograph import GIN, Auto, GraphIndex, InfoGraph, InfoGraphRegressor, load, read_graphs, save_graphs
 from infograph.cli import main
 from infograph.errors import InvalidParameter
 from infograph.scale import embed_shards, store_graphs
@@ -22,9 +22,11 @@ SMILES = ["CCO", "CCN", "CCC", "CCCO", "c1ccccc1", "CC(=O)O", "CCCl", "CCBr", "C
 def models(tmp_path_factory) -> Path:
     """An encoder and a regressor, barely trained."""
     folder = tmp_path_factory.mktemp("models")
-    InfoGraph(dim=8, layers=2, epochs=0).fit(SMILES).save(folder / "encoder")
+    InfoGraph(dim=8, epochs=0, encoder=GIN(layers=2)).fit(SMILES).save(folder / "encoder")
     values = np.arange(len(SMILES), dtype=float)
-    regressor = InfoGraphRegressor(objective="supervised", dim=8, layers=2, epochs=1, steps_per_epoch=1)
+    regressor = InfoGraphRegressor(
+        objective="supervised", dim=8, epochs=1, steps_per_epoch=1, encoder=Auto(layers=2)
+    )
     regressor.fit(SMILES, values).save(folder / "regressor")
     return folder
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from numbers import Integral
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from infograph.baselines.base import Estimate, FeatureKernel, check_choice, check_whole, label_schema
+from infograph.baselines.base import COUNT, NATURAL, Constraints, FeatureKernel, label_schema
 from infograph.baselines.graphlets import Graphlets
 from infograph.baselines.shortest_path import count_shortest_paths
 from infograph.baselines.skipgram import word_vectors
@@ -20,25 +22,25 @@ from infograph.baselines.words import (
     Floats,
     Matrix,
     Tokens,
-    Vocabulary,
+    count_known,
+    find_tokens,
     join,
     named_colours,
     number_tokens,
     or_degree,
     row_tokens,
+    sort_tokens,
     squared_norms,
 )
-from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
-from infograph.estimators.folder import State
 
 Structure = Literal["wl", "graphlet", "walk", "shortest-path"]
-STRUCTURES = ("wl", "graphlet", "walk", "shortest-path")
 STEPS = 3  # arcs in a substructure of structure="walk"
 LENGTH = 22  # nodes in a walk that such substructures are read from
 
 
+@dataclass(eq=False, repr=False)
 class DeepGraphKernel(FeatureKernel):
     """The kernels of Yanardag and Vishwanathan (KDD 2015): K = phi M phi', with M learned by word2vec.
 
@@ -74,127 +76,69 @@ class DeepGraphKernel(FeatureKernel):
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
         node_columns: the node columns that are the labels; None takes those the schema marks as used.
         random_state: seed of samples and of word2vec.
-        max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
 
     Attributes:
-        vocabulary_: the substructures of the fitted graphs.
+        tokens_: (2, C) the names of the fitted graphs' substructures.
         embedding_: (C, dim) their unit vectors.
     """
 
-    _remedy = "take structure='wl', fewer rounds or fewer graphs"
-    vocabulary_: Vocabulary
-    embedding_: NDArray[np.float32]
+    structure: Structure = "wl"
+    _: KW_ONLY
+    dim: int = 50
+    window: int = 10
+    rounds: int = 2
+    draws: int = 100
+    epochs: int = 30
+    normalise: bool = False
+    node_columns: Sequence[str] | None = None
+    random_state: int = 0
 
-    def __init__(
-        self,
-        structure: Structure = "wl",
-        *,
-        dim: int = 50,
-        window: int = 10,
-        rounds: int = 2,
-        draws: int = 100,
-        epochs: int = 30,
-        normalise: bool = False,
-        node_columns: Sequence[str] | None = None,
-        random_state: int = 0,
-        max_minutes: float | None = 60.0,
-        memory_mb: float | None = 8192.0,
-    ) -> None:
-        self.structure = structure
-        self.dim = dim
-        self.window = window
-        self.rounds = rounds
-        self.draws = draws
-        self.epochs = epochs
-        self.normalise = normalise
-        self.node_columns = node_columns
-        self.random_state = random_state
-        self.max_minutes = max_minutes
-        self.memory_mb = memory_mb
-
-    def estimate(self, graphs: Any) -> Estimate:
-        """From the sentences to learn and the substructures to count; measured on the benchmark sets."""
-        known = as_graphset(graphs)
-        size, pairs = known.n_nodes + known.n_edges, len(known) ** 2
-        groups = self.rounds + 1 if self.structure == "wl" else 1
-        learned = len(known) * groups * self.draws * self.epochs * self.window * self.dim
-        found, megabytes = {
-            "wl": (1e-6 * groups * size, (40 + self.dim) * groups * size / 1e6),
-            "graphlet": (1e-6 * size + 0.011 * len(known), 120 * size / 1e6),
-            "walk": (3e-5 * known.n_nodes, 70 * LENGTH * known.n_nodes / 1e6),
-            "shortest-path": (
-                4e-9 * float((known.sizes * (known.sizes + np.diff(known.edge_ptr))).sum()),
-                100.0,
-            ),
-        }[self.structure]
-        return Estimate(2 + found + 5e-9 * learned, 450 + megabytes + 24 * pairs / 1e6)
-
-    def _check_settings(self) -> None:
-        check_choice("structure", self.structure, STRUCTURES)
-        for name, least in (("dim", 1), ("window", 1), ("rounds", 0), ("draws", 2), ("epochs", 1)):
-            check_whole(name, getattr(self, name), least)
-        check_whole("random_state", self.random_state, 0)
+    _parameter_constraints: ClassVar[Constraints] = {
+        "structure": [StrOptions(set(get_args(Structure)))],
+        **dict.fromkeys(("dim", "window", "epochs"), COUNT),
+        "rounds": NATURAL,
+        "draws": [Interval(Integral, 2, None, closed="left")],
+        "normalise": ["boolean"],
+        "random_state": NATURAL,
+    }
 
     def _schema(self, graphs: GraphSet) -> Schema:
         node = () if self.structure == "graphlet" else self.node_columns
-        return label_schema(graphs, node, None, edges=self.structure == "wl")
+        return label_schema(graphs, node, edges=self.structure == "wl")
 
     def _learn(self, graphs: GraphSet) -> None:
-        made = find(graphs, self.structure, self.rounds, self.random_state)
-        self.vocabulary_ = Vocabulary(made.tokens)
-        place = self.vocabulary_.find(made.tokens)  # (C,)
-        drawn = place[sentences(made.counts, made.groups, self.draws, self.random_state)].astype(np.int32)
-        vectors = word_vectors(
-            drawn,
-            len(self.vocabulary_),
-            dim=self.dim,
-            window=self.window,
-            epochs=self.epochs,
-            random_state=self.random_state,
-        )
+        tokens, counts, groups = count_substructures(graphs, self.structure, self.rounds, self.random_state)
+        self.tokens_, place = sort_tokens(tokens)
+        drawn = place[sentences(counts, groups, self.draws, self.random_state)].astype(np.int32)
+        settings = {"dim": self.dim, "window": self.window, "epochs": self.epochs}
+        vectors = word_vectors(drawn, len(place), **settings, random_state=self.random_state)
         self.embedding_ = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-        self.features_, self.squares_ = self._weigh(made.tokens, made.counts)
+        self.features_, self.squares_ = self._weigh(tokens, counts)
 
     def _represent(self, graphs: GraphSet) -> tuple[Floats, Floats]:
-        settings = self._made_with
-        made = find(graphs, settings["structure"], settings["rounds"], settings["random_state"])
-        return self._weigh(made.tokens, made.counts)
+        made = self._made
+        tokens, counts, _ = count_substructures(graphs, made.structure, made.rounds, made.random_state)
+        return self._weigh(tokens, counts)
 
-    def _weigh(self, tokens: Any, counts: Any) -> tuple[Floats, Floats]:
-        known = self.vocabulary_.counts(tokens, counts)[0]  # (G, C)
+    def _weigh(self, tokens: Tokens, counts: Matrix) -> tuple[Floats, Floats]:
+        known = count_known(self.tokens_, find_tokens(self.tokens_, tokens), counts)  # (G, C)
         features = np.asarray(known @ self.embedding_.astype(np.float64))  # (G, dim)
         return features, squared_norms(features)
 
-    def _state(self) -> State:
-        return {**super()._state(), "tokens": self.vocabulary_.tokens, "embedding": self.embedding_}
 
-    def _set_state(self, state: State) -> None:
-        super()._set_state(state)
-        self.vocabulary_, self.embedding_ = Vocabulary(state["tokens"]), state["embedding"]
-
-
-@dataclass(frozen=True, eq=False)
-class Substructures:
+def count_substructures(
+    graphs: GraphSet, structure: str, rounds: int, random_state: int
+) -> tuple[Tokens, Matrix, list[int]]:
     """What graphs are made of. C kinds of substructures.
 
-    Attributes:
-        tokens: (2, C) names that mean the same in every data set.
-        counts: (G, C) how often each kind occurs in each graph, sparse.
-        groups: which kinds can co-occur with which: columns that begin a new group, and C.
+    Returns:
+        (2, C) tokens; (G, C) how often each kind occurs in each graph, sparse; and which kinds can co-occur
+        with which: the columns that begin a new group, and C.
     """
-
-    tokens: Tokens
-    counts: Matrix
-    groups: tuple[int, ...]
-
-
-def find(graphs: GraphSet, structure: str, rounds: int, random_state: int) -> Substructures:
-    """Count the substructures of all graphs: "wl", "graphlet", "walk" or "shortest-path"."""
     if structure == "wl":
         colours, parts = named_colours(graphs, rounds, or_degree(graphs))
-        widths = np.cumsum([0, *(part.shape[1] for part in parts)])
-        counts = hstack(colours.graph_counts, format="csr")
-        return Substructures(np.hstack(parts), counts, tuple(widths.tolist()))
+        groups = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
+        return np.hstack(parts), hstack(colours.graph_counts, format="csr"), groups
     if structure == "graphlet":
         counts = csr_matrix(Graphlets(5, random_state=random_state).fit_transform(graphs))
         tokens = number_tokens(np.arange(counts.shape[1]))
@@ -202,10 +146,10 @@ def find(graphs: GraphSet, structure: str, rounds: int, random_state: int) -> Su
         tokens, counts = count_shortest_paths(graphs)
     else:
         tokens, counts = _walk_labels(graphs, random_state)
-    return Substructures(tokens, counts, (0, tokens.shape[1]))
+    return tokens, counts, [0, tokens.shape[1]]
 
 
-def sentences(counts: Any, groups: tuple[int, ...], draws: int, random_state: int) -> NDArray[np.int32]:
+def sentences(counts: Matrix, groups: Sequence[int], draws: int, random_state: int) -> NDArray[np.int32]:
     """Rows of `draws` substructures of one graph and one group, drawn as often as they occur. (S, draws)."""
     rows = []
     for group, (low, high) in enumerate(pairwise(groups)):

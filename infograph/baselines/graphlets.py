@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Options, StrOptions
 
-from infograph.baselines.base import BASE_MB, Estimate, FeatureKernel, check_bool, check_whole
-from infograph.baselines.walks import Adjacency, advance, below, compiled, mix_keys, simple_graphs
+from infograph.baselines.base import COUNT, NATURAL, Constraints, FeatureKernel
+from infograph.baselines.walks import (
+    Ints,
+    Keys,
+    advance,
+    below,
+    compiled,
+    has_arc,
+    mix_keys,
+    simple_adjacency,
+)
 from infograph.baselines.words import Floats, squared_norms
-from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 
-Values = Literal["frequencies", "counts"]
-Ints = NDArray[np.int64]
-RAW = ("nodes", "edges", "wedges", "triangles", "stars", "paths", "cycles", "paws", "diamonds", "cliques")
-THREE = ("empty", "edge", "wedge", "triangle")
-FOUR = (
-    "empty",
-    "edge",
-    "two edges",
-    "wedge + node",
-    "triangle + node",
-    "path",
-    "star",
-    "cycle",
-    "paw",
-    "diamond",
-    "clique",
-)
+NAMES = {
+    3: ("empty", "edge", "wedge", "triangle"),
+    4: (
+        *("empty", "edge", "two edges", "wedge + node", "triangle + node"),
+        *("path", "star", "cycle", "paw", "diamond", "clique"),
+    ),
+    5: tuple(f"five nodes, type {number}" for number in range(34)),
+}
 N_CONNECTED = {3: 2, 4: 6}  # the last ones
 PAIRS = tuple(combinations(range(5), 2))  # bit b is the edge PAIRS[b]
 
 
+@dataclass(eq=False, repr=False)
 class Graphlets(FeatureKernel):
     """The kernel of Shervashidze et al. (2009): the distribution of all graphs on `size` nodes in a graph.
 
@@ -47,9 +50,7 @@ class Graphlets(FeatureKernel):
     triangles, four-cycles and four-cliques. Five nodes are sampled: sets of five nodes, drawn uniformly,
     whose shares are unbiased estimates of the frequencies. With n samples the sum of their absolute errors is
     below e with probability 1 - d if n >= 2 (34 log 2 + log(1 / d)) / e^2 (the paper's bound for 34 types):
-    5,174 samples for e = d = 0.1. In large sparse graphs nearly all sets are empty; `connected_only` samples
-    the connected ones by growing them along edges, each weighted by the inverse of its chance, so that counts
-    are unbiased; there is no such bound for these.
+    5,174 samples for e = d = 0.1. In large sparse graphs nearly all sets are empty.
 
     Node and edge labels are not looked at, and graphs are taken as simple and undirected: directions are
     dropped, repeated edges are one edge, self-loops are left out. A graph with fewer nodes than `size` (or no
@@ -57,11 +58,10 @@ class Graphlets(FeatureKernel):
 
     Args:
         size: 3, 4 or 5, the sizes of the paper; 4 is the largest that is exact.
-        connected_only: leave out the unconnected graphlets, as exact counts in GraKeL do.
+        connected_only: leave out the unconnected graphlets, as exact counts in GraKeL do; not for `size=5`.
         values: "frequencies", which add up to 1 (the paper's choice), or "counts".
         n_samples: sets drawn per graph for `size=5`.
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
-        max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
         random_state: seed of the samples. A graph has the same samples in any set, but others once its nodes
             are renumbered.
 
@@ -69,37 +69,22 @@ class Graphlets(FeatureKernel):
         graphlet_names_: (F,) what is counted; types of five nodes have numbers, by their number of edges.
     """
 
-    _remedy = "leave out the largest graphs, or take size=3 or fewer samples"
+    size: int = 4
+    _: KW_ONLY
+    connected_only: bool = False
+    values: Literal["frequencies", "counts"] = "frequencies"
+    n_samples: int = 5174
+    normalise: bool = False
+    random_state: int = 0
 
-    def __init__(
-        self,
-        size: int = 4,
-        *,
-        connected_only: bool = False,
-        values: Values = "frequencies",
-        n_samples: int = 5174,
-        normalise: bool = False,
-        max_minutes: float | None = 60.0,
-        memory_mb: float | None = 8192.0,
-        random_state: int = 0,
-    ) -> None:
-        self.size = size
-        self.connected_only = connected_only
-        self.values = values
-        self.n_samples = n_samples
-        self.normalise = normalise
-        self.max_minutes = max_minutes
-        self.memory_mb = memory_mb
-        self.random_state = random_state
-
-    def _check_settings(self) -> None:
-        if isinstance(self.size, bool) or self.size not in (3, 4, 5):
-            raise InvalidParameter(f"size={self.size!r}: expected 3, 4 or 5 nodes per graphlet")
-        if self.values not in ("frequencies", "counts"):
-            raise InvalidParameter(f"values={self.values!r}: expected 'frequencies' or 'counts'")
-        check_bool("connected_only", self.connected_only)
-        check_whole("n_samples", self.n_samples, 1)
-        check_whole("random_state", self.random_state, 0)
+    _parameter_constraints: ClassVar[Constraints] = {
+        "size": [Options(Integral, {3, 4, 5})],
+        "connected_only": ["boolean"],
+        "values": [StrOptions({"frequencies", "counts"})],
+        "n_samples": COUNT,
+        "normalise": ["boolean"],
+        "random_state": NATURAL,
+    }
 
     def _schema(self, graphs: GraphSet) -> Schema:
         return Schema(options=graphs.schema.options)  # any graph will do
@@ -108,76 +93,51 @@ class Graphlets(FeatureKernel):
     def graphlet_names_(self) -> tuple[str, ...]:
         """What the columns count."""
         self._check_fitted()
-        size, connected = self._made_with["size"], self._made_with["connected_only"]
-        if size == 5:
-            kept = np.flatnonzero(five_node_types()[1] | (not connected))
-            return tuple(f"five nodes, type {number}" for number in kept)
-        names = THREE if size == 3 else FOUR
-        return names[-N_CONNECTED[size] :] if connected else names
+        names = NAMES[self._made.size]
+        return names[-N_CONNECTED[self._made.size] :] if self._made.connected_only else names
 
     def _represent(self, graphs: GraphSet) -> tuple[Floats, Floats]:
-        simple = simple_graphs(graphs)
-        if self._made_with["size"] == 5:
-            counts = self._sampled(simple)
+        made = self._made
+        if made.size == 5 and made.connected_only:
+            raise InvalidParameter(
+                "connected_only=True: graphlets of five nodes are sampled from all sets; take size=4"
+            )
+        node_ptr, ptr, targets = _by_degree(graphs)
+        if made.size == 5:
+            sizes = graphs.sizes.astype(np.float64)
+            keys = mix_keys(made.random_state, graphs.sizes)
+            shares = sample_sets(node_ptr, ptr, targets, five_node_types(), keys, int(made.n_samples))
+            n_sets = sizes * (sizes - 1) * (sizes - 2) * (sizes - 3) * (sizes - 4) / 120
+            counts = shares * n_sets[:, None]  # as floats: 64 bits hold their number up to 6,000 nodes only
         else:
-            counts = self._exact(simple)
-        if self._made_with["values"] == "frequencies":
+            raw = raw_counts(node_ptr, ptr, targets)
+            counts = (three_nodes(raw) if made.size == 3 else four_nodes(raw)).astype(np.float64)
+            counts = counts[:, -N_CONNECTED[made.size] :] if made.connected_only else counts
+        if made.values == "frequencies":
             total = counts.sum(axis=1, keepdims=True)
             counts = counts / np.where(total > 0, total, 1.0)
         return counts, squared_norms(counts)
 
-    def _exact(self, simple: Adjacency) -> Floats:
-        raw = raw_counts(simple.node_ptr, simple.ptr, simple.targets)
-        size = self._made_with["size"]
-        counts = three_nodes(raw) if size == 3 else four_nodes(raw)
-        if self._made_with["connected_only"]:
-            counts = counts[:, -N_CONNECTED[size] :]
-        return counts.astype(np.float64)
 
-    def _sampled(self, simple: Adjacency) -> Floats:
-        types, connected = five_node_types()
-        sizes = np.diff(simple.node_ptr)
-        keys = mix_keys(self._made_with["random_state"], sizes)
-        parts = (simple.node_ptr, simple.ptr, simple.targets, types, keys, int(self._made_with["n_samples"]))
-        if self._made_with["connected_only"]:
-            return sample_connected(*parts)[:, connected]
-        return sample_sets(*parts) * _n_sets(sizes)[:, None]
-
-    def estimate(self, graphs: Any) -> Estimate:
-        """From the triangles and cycles to look at (exact) or the samples to draw (five nodes)."""
-        self._check_settings()
-        known = as_graphset(graphs)
-        n, pairs = known.n_nodes + known.n_edges, len(known) ** 2
-        seconds = 1e-6 * n + 1e-8 * pairs
-        if self.size == 5:
-            seconds += 2e-6 * self.n_samples * len(known)
-        else:
-            degree = np.bincount(known.edge_index[0], minlength=known.n_nodes)
-            source, target = known.edge_index
-            seconds += 1e-8 * float(np.minimum(degree[source], degree[target]).sum())
-        return Estimate(seconds, BASE_MB + (120 * n + 24 * pairs) / 1e6)
-
-
-def _n_sets(sizes: NDArray[np.int64]) -> Floats:
-    """How many sets of five nodes a graph has; as floats, since 64 bits hold it only up to 6,000 nodes."""
-    n = sizes.astype(np.float64)
-    return n * (n - 1) * (n - 2) * (n - 3) * (n - 4) / 120
+def _by_degree(graphs: GraphSet) -> tuple[Ints, Ints, Ints]:
+    """Simple graphs with their nodes numbered by degree: nodes of every graph, and sorted neighbours."""
+    matrix = simple_adjacency(graphs)
+    order = np.lexsort((np.diff(matrix.indptr), graphs.node_graph))
+    matrix = matrix[order][:, order]
+    matrix.sort_indices()
+    parts = (graphs.node_ptr, matrix.indptr, matrix.indices)
+    node_ptr, ptr, targets = (part.astype(np.int64) for part in parts)
+    return node_ptr, ptr, targets
 
 
 @compiled
 def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
-    """Subgraphs of every graph, induced or not, in the order of `RAW`; the last six have four nodes.
+    """Subgraphs of every graph, induced or not: nodes, edges, wedges, triangles, stars, paths, cycles, paws,
+    diamonds and cliques; the last six have four nodes. (G, 10).
 
     Nodes are numbered by degree. Triangles and cliques are found from their lowest node and cycles from their
     highest (Chiba and Nishizeki 1985), so a hub costs no more than its neighbours' degrees: E times the
     arboricity instead of a hub's degree squared.
-
-    Args:
-        node_ptr: (G+1,) nodes of every graph.
-        ptr, targets: the neighbours of every node, sorted, in simple graphs.
-
-    Returns:
-        (G, 10) counts.
     """
     n_graphs = len(node_ptr) - 1
     result = np.zeros((n_graphs, 10), np.int64)
@@ -326,13 +286,10 @@ def four_nodes(raw: NDArray[np.int64]) -> NDArray[Any]:
 
 
 @compiled
-def sample_sets(
-    node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: NDArray[np.uint64], n_samples: int
-) -> Floats:
+def sample_sets(node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: Keys, n_samples: int) -> Floats:
     """Shares of the types among uniformly drawn sets of five nodes. (G, 34); zeros below five nodes."""
     result = np.zeros((len(node_ptr) - 1, 34))
     chosen = np.empty(5, np.int64)
-    linked = np.empty((5, 5), np.int64)
     for g in range(len(node_ptr) - 1):
         n = node_ptr[g + 1] - node_ptr[g]
         state = keys[g]
@@ -347,149 +304,28 @@ def sample_sets(
                 if new:
                     chosen[size] = v
                     size += 1
-            result[g, types[_code(chosen, ptr, targets, linked)]] += 1.0 / n_samples
+            result[g, types[_code(chosen, ptr, targets)]] += 1.0 / n_samples
     return result
 
 
 @compiled
-def sample_connected(
-    node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: NDArray[np.uint64], n_samples: int
-) -> Floats:
-    """Unbiased estimates of how many connected sets of five nodes there are of each type. (G, 34).
-
-    A set grows from a random arc: three times a random arc that leaves the set is followed. The chance that
-    it becomes S is summed over all orders in which S could have grown, and S counts as 1 / chance (Horvitz
-    and Thompson). Where no arc leaves the set it counts 0.
-    """
-    result = np.zeros((len(node_ptr) - 1, 34))
-    chosen = np.empty(5, np.int64)
-    linked = np.empty((5, 5), np.int64)
-    for g in range(len(node_ptr) - 1):
-        first, last = ptr[node_ptr[g]], ptr[node_ptr[g + 1]]
-        state = keys[g]
-        for _ in range(n_samples if last > first else 0):
-            state = advance(state)
-            arc = first + below(state, last - first)
-            chosen[0] = _source(arc, node_ptr[g], node_ptr[g + 1], ptr)
-            chosen[1] = targets[arc]
-            size = 2
-            while size < 5:
-                state = _grow(chosen, size, ptr, targets, state)
-                if chosen[size] < 0:
-                    break
-                size += 1
-            if size == 5:
-                code = _code(chosen, ptr, targets, linked)
-                chance = _chance(chosen, linked, ptr, (last - first) // 2)
-                result[g, types[code]] += 1.0 / (chance * n_samples)
-    return result
-
-
-@compiled
-def _source(arc: int, low: int, high: int, ptr: Ints) -> int:
-    """The node that an arc belongs to, by bisection."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        if ptr[middle] <= arc:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@compiled
-def _grow(chosen: Ints, size: int, ptr: Ints, targets: Ints, state: np.uint64) -> np.uint64:
-    """Put the end of a random arc that leaves the set into its next place; -1 where there is none."""
-    total, within = 0, 0
-    for i in range(size):
-        total += ptr[chosen[i] + 1] - ptr[chosen[i]]
-        for j in range(size):
-            if _has(chosen[i], chosen[j], ptr, targets):
-                within += 1
-    chosen[size] = -1
-    while total > within:  # draw among all arcs of the set until one leaves it
-        state = advance(state)
-        arc = below(state, total)
-        i = 0
-        while arc >= ptr[chosen[i] + 1] - ptr[chosen[i]]:
-            arc -= ptr[chosen[i] + 1] - ptr[chosen[i]]
-            i += 1
-        v = targets[ptr[chosen[i]] + arc]
-        outside = True
-        for j in range(size):
-            outside = outside and chosen[j] != v
-        if outside:
-            chosen[size] = v
-            break
-    return state
-
-
-@compiled
-def _has(u: int, v: int, ptr: Ints, targets: Ints) -> bool:
-    """Whether there is an edge; bisection in the shorter list."""
-    if ptr[u + 1] - ptr[u] > ptr[v + 1] - ptr[v]:
-        u, v = v, u
-    low, high = ptr[u], ptr[u + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if targets[middle] < v:
-            low = middle + 1
-        else:
-            high = middle
-    return bool(low < ptr[u + 1] and targets[low] == v)
-
-
-@compiled
-def _code(chosen: Ints, ptr: Ints, targets: Ints, linked: Ints) -> int:
-    """The ten bits of the graph on five nodes; `linked` becomes its adjacency matrix."""
+def _code(chosen: Ints, ptr: Ints, targets: Ints) -> int:
+    """The ten bits of the graph on five nodes, in the order of `PAIRS`."""
     code, bit = 0, 0
     for i in range(5):
-        linked[i, i] = 0
         for j in range(i + 1, 5):
-            edge = 1 if _has(chosen[i], chosen[j], ptr, targets) else 0
-            linked[i, j] = edge
-            linked[j, i] = edge
-            code |= edge << bit
+            if has_arc(ptr, targets, chosen[i], chosen[j]):
+                code |= 1 << bit
             bit += 1
     return code
 
 
-@compiled
-def _chance(chosen: Ints, linked: Ints, ptr: Ints, n_edges: int) -> float:
-    """The chance that a random edge grows into this set: a sum over its 32 subsets, smaller ones first."""
-    chance = np.zeros(32)
-    for mask in range(32):
-        size, total, within = 0, 0, 0
-        for i in range(5):
-            if mask >> i & 1:
-                size += 1
-                total += ptr[chosen[i] + 1] - ptr[chosen[i]]
-                for j in range(5):
-                    if mask >> j & 1:
-                        within += linked[i, j]
-        if size == 2 and within:
-            chance[mask] = 1.0 / n_edges
-        if chance[mask] == 0.0 or size == 5:
-            continue
-        for v in range(5):
-            if not mask >> v & 1:
-                edges = 0
-                for i in range(5):
-                    if mask >> i & 1:
-                        edges += linked[i, v]
-                chance[mask | 1 << v] += chance[mask] * edges / (total - within)
-    return float(chance[31])
-
-
 @lru_cache(maxsize=1)
-def five_node_types() -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The type of every ten-bit code, and whether each type is connected.
+def five_node_types() -> NDArray[np.int64]:
+    """The type 0 ... 33 of every ten-bit code. (1024,).
 
     Two codes are of one type if renumbering the nodes turns one into the other. Types are ordered by their
     number of edges, then by their smallest code.
-
-    Returns:
-        (1024,) types 0 ... 33, and (34,) connected or not.
     """
     codes = np.arange(1024)
     bit = {pair: b for b, pair in enumerate(PAIRS)}
@@ -503,14 +339,4 @@ def five_node_types() -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     kinds = sorted(set(smallest.tolist()), key=lambda code: (int(code).bit_count(), code))
     number = np.zeros(1024, np.int64)
     number[kinds] = np.arange(len(kinds))
-    connected = np.array([_is_connected(code) for code in kinds])
-    return number[smallest], connected
-
-
-def _is_connected(code: int) -> bool:
-    reached = {0}
-    for _ in range(4):
-        for b, (i, j) in enumerate(PAIRS):
-            if code >> b & 1 and (i in reached or j in reached):
-                reached |= {i, j}
-    return len(reached) == 5
+    return number[smallest]

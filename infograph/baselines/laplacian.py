@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, csr_matrix, identity
+from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import splu
 
-from infograph.baselines.base import Estimate, GraphKernel, check_positive, check_whole, label_schema
-from infograph.baselines.walks import compiled
-from infograph.baselines.words import Floats, Tokens, Vocabulary, named_colours, or_degree
-from infograph.data.convert import as_graphset
+from infograph.baselines.base import COUNT, NATURAL, POSITIVE, Constraints, GraphKernel, label_schema
+from infograph.baselines.walks import Ints, compiled, simple_adjacency
+from infograph.baselines.words import Floats, Tokens, find_tokens, named_colours, or_degree, sort_tokens
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.estimators.folder import State
 
 CHUNK = 16_384  # neighbourhoods whose matrices are in memory at a time
-Ints = NDArray[np.int64]
 
 
 class Level(NamedTuple):
@@ -31,6 +28,7 @@ class Level(NamedTuple):
     projection: Floats
 
 
+@dataclass(eq=False, repr=False)
 class MultiscaleLaplacian(GraphKernel):
     """The kernel of Kondor and Pan (NIPS 2016): Laplacians of graphs, of neighbourhoods, of theirs.
 
@@ -69,70 +67,48 @@ class MultiscaleLaplacian(GraphKernel):
         normalise: without effect, values are normalised by definition.
         node_columns: the node columns that are the labels; None takes those the schema marks as used.
         random_state: seed of the landmarks.
-        max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
     """
 
-    _remedy = "take fewer levels or landmarks, or a smaller max_ego"
+    levels: int = 2
+    _: KW_ONLY
+    gamma: float = 0.01
+    eta: float = 0.01
+    rank: int = 10
+    n_landmarks: int = 50
+    n_labels: int = 20
+    max_ego: int = 30
+    share: bool = True
+    normalise: bool = False
+    node_columns: Sequence[str] | None = None
+    random_state: int = 0
 
-    def __init__(
-        self,
-        levels: int = 2,
-        *,
-        gamma: float = 0.01,
-        eta: float = 0.01,
-        rank: int = 10,
-        n_landmarks: int = 50,
-        n_labels: int = 20,
-        max_ego: int = 30,
-        share: bool = True,
-        normalise: bool = False,
-        node_columns: Sequence[str] | None = None,
-        random_state: int = 0,
-        max_minutes: float | None = 60.0,
-        memory_mb: float | None = 8192.0,
-    ) -> None:
-        self.levels = levels
-        self.gamma = gamma
-        self.eta = eta
-        self.rank = rank
-        self.n_landmarks = n_landmarks
-        self.n_labels = n_labels
-        self.max_ego = max_ego
-        self.share = share
-        self.normalise = normalise
-        self.node_columns = node_columns
-        self.random_state = random_state
-        self.max_minutes = max_minutes
-        self.memory_mb = memory_mb
-
-    def estimate(self, graphs: Any) -> Estimate:
-        """Measured on the benchmark sets: per node and level, and per pair of graphs."""
-        known = as_graphset(graphs)
-        width = self.n_labels if known.schema.features("node") else min(self.n_labels, 20)
-        per_node = self.max_ego**3 / 5e8 + self.n_landmarks * (width**3 + 600) / 4e9
-        nodes = self.levels * known.n_nodes * (0.5 if self.share else 1.0)
-        pairs = len(known) ** 2
-        seconds = 3 + nodes * per_node + 1e-6 * (self.rank / 10) ** 3 * pairs + 1e-6 * known.n_edges
-        return Estimate(seconds, 450 + (known.n_nodes * (8 * width + 100) + 8 * pairs) / 1e6)
-
-    def _check_settings(self) -> None:
-        least = {"levels": 0, "rank": 1, "n_landmarks": 1, "n_labels": 1, "max_ego": 1, "random_state": 0}
-        for name, value in least.items():
-            check_whole(name, getattr(self, name), value)
-        check_positive("gamma", self.gamma)
-        check_positive("eta", self.eta)
+    _parameter_constraints: ClassVar[Constraints] = {
+        "levels": NATURAL,
+        "gamma": POSITIVE,
+        "eta": POSITIVE,
+        **dict.fromkeys(("rank", "n_landmarks", "n_labels", "max_ego"), COUNT),
+        "share": ["boolean"],
+        "normalise": ["boolean"],
+        "random_state": NATURAL,
+    }
 
     def _schema(self, graphs: GraphSet) -> Schema:
-        return label_schema(graphs, self.node_columns, None, edges=False)
+        return label_schema(graphs, self.node_columns, edges=False)
 
     def _learn(self, graphs: GraphSet) -> None:
         around = self._around(graphs)
-        self.labels_ = Vocabulary(_most_frequent(around.labels, self.n_labels))
+        distinct, often = np.unique(around.labels, axis=1, return_counts=True)
+        frequent = np.argsort(-often, kind="stable")[: self.n_labels]
+        self.labels_ = sort_tokens(distinct[:, frequent])[0]
         features = self._label_features(around)
         landmarks = _draw_landmarks(around, self.n_landmarks, self.random_state)
         self.levels_: list[Level] = []
         for radius in range(1, self.levels + 1):
-            self.levels_.append(self._landmark_level(around, landmarks, features, radius))
+            inverses, logs = self._egos(around, landmarks, features, radius)
+            values, vectors = np.linalg.eigh(similarities(inverses, logs, inverses, logs))
+            kept = np.flatnonzero(values > 1e-9 * values[-1])[-self.rank :]
+            projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))  # (M, rank)
+            self.levels_.append(Level(inverses, logs, projection))
             features = self._next_features(around, features, radius)
         self.inverses_, self.logs_ = self._graph_matrices(around, features)
 
@@ -143,8 +119,6 @@ class MultiscaleLaplacian(GraphKernel):
     def _squares(self) -> Floats:
         return np.ones(self.n_graphs_)
 
-    # ---- inside
-
     def _represent(self, graphs: GraphSet) -> tuple[Floats, Floats]:
         around = self._around(graphs)
         features = self._label_features(around)
@@ -153,36 +127,24 @@ class MultiscaleLaplacian(GraphKernel):
         return self._graph_matrices(around, features)
 
     def _around(self, graphs: GraphSet) -> Neighbourhoods:
-        around = neighbourhoods(graphs, self._made_with["levels"] + 1)
-        if self._made_with["share"]:
+        around = neighbourhoods(graphs, self._made.levels + 1)
+        if self._made.share:
             return around
         every = np.arange(graphs.n_nodes)
         kinds, ones = around.kinds[:, around.group], np.ones(graphs.n_nodes, np.int64)
-        return Neighbourhoods(
-            around.node_ptr, around.ptr, around.targets, around.labels, every, every, kinds, ones
-        )
+        return around._replace(centres=every, group=every, kinds=kinds, sizes=ones)
 
     def _label_features(self, around: Neighbourhoods) -> Floats:
-        place = self.labels_.find(around.labels)  # (N,)
-        return np.asarray(np.vstack([np.eye(len(self.labels_)), np.zeros(len(self.labels_))])[place])
+        n_labels = self.labels_.shape[1]
+        place = find_tokens(self.labels_, around.labels)  # (N,)
+        return np.asarray(np.vstack([np.eye(n_labels), np.zeros(n_labels)])[place])
 
     def _egos(
-        self, around: Neighbourhoods, centres: NDArray[np.int64], features: Floats, radius: int
+        self, around: Neighbourhoods, centres: Ints, features: Floats, radius: int
     ) -> tuple[Floats, Floats]:
-        made = self._made_with
-        regular = float(made["eta"]), float(made["gamma"])
-        return ego_matrices(
-            centres, around.ptr, around.targets, features, radius, int(made["max_ego"]), *regular
-        )
-
-    def _landmark_level(
-        self, around: Neighbourhoods, landmarks: NDArray[np.int64], features: Floats, radius: int
-    ) -> Level:
-        inverses, logs = self._egos(around, landmarks, features, radius)
-        values, vectors = np.linalg.eigh(similarities(inverses, logs, inverses, logs))
-        kept = np.flatnonzero(values > 1e-9 * values[-1])[-self.rank :]
-        projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))  # (M, rank)
-        return Level(inverses, logs, projection)
+        most, eta, gamma = int(self._made.max_ego), float(self._made.eta), float(self._made.gamma)
+        ptr, targets = around.ptr, around.targets
+        return _inverted(ego_matrices(centres, ptr, targets, features, radius, most, eta, gamma))
 
     def _next_features(self, around: Neighbourhoods, features: Floats, radius: int) -> Floats:
         """The features of all nodes one level up, group by group. (N, P) -> (N, rank)."""
@@ -196,7 +158,7 @@ class MultiscaleLaplacian(GraphKernel):
 
     def _graph_matrices(self, around: Neighbourhoods, features: Floats) -> tuple[Floats, Floats]:
         """S^-1 (G, P, P) and log |S| (G,) of whole graphs."""
-        eta, gamma = float(self._made_with["eta"]), float(self._made_with["gamma"])
+        eta, gamma = float(self._made.eta), float(self._made.gamma)
         n_graphs, width = len(around.node_ptr) - 1, features.shape[1]
         matrices = np.tile(gamma * np.eye(width), (n_graphs, 1, 1))
         for g in range(n_graphs):
@@ -204,21 +166,25 @@ class MultiscaleLaplacian(GraphKernel):
             own = features[low:high]
             matrices[g] += own.T @ _laplacian(around, low, high, eta).solve(own)
         matrices = (matrices + matrices.transpose(0, 2, 1)) / 2
-        return np.asarray(np.linalg.inv(matrices), np.float64), np.asarray(np.linalg.slogdet(matrices)[1])
+        return _inverted(matrices)
 
     def _state(self) -> State:
-        state: State = {"labels": self.labels_.tokens, "inverses": self.inverses_, "logs": self.logs_}
+        state = super()._state()
         for number, level in enumerate(self.levels_):
             state.update({f"level{number}.{name}": values for name, values in level._asdict().items()})
         return state
 
     def _set_state(self, state: State) -> None:
-        self.labels_ = Vocabulary(state["labels"])
-        self.inverses_, self.logs_ = state["inverses"], state["logs"]
         self.levels_ = [
-            Level(*(state[f"level{number}.{name}"] for name in Level._fields))
+            Level(*(state.pop(f"level{number}.{name}") for name in Level._fields))
             for number in range(self.levels)
         ]
+        super()._set_state(state)
+
+
+def _inverted(matrices: Floats) -> tuple[Floats, Floats]:
+    """S^-1 (X, P, P) and log |S| (X,)."""
+    return np.asarray(np.linalg.inv(matrices), np.float64), np.asarray(np.linalg.slogdet(matrices)[1])
 
 
 def _laplacian(around: Neighbourhoods, low: int, high: int, eta: float) -> Any:
@@ -231,22 +197,70 @@ def _laplacian(around: Neighbourhoods, low: int, high: int, eta: float) -> Any:
     return splu(csc_matrix(matrix), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
 
-def _most_frequent(labels: NDArray[np.uint64], n_labels: int) -> NDArray[np.uint64]:
-    """The tokens of the most frequent labels. (2, N) -> (2, n_labels or fewer)."""
-    distinct, counts = np.unique(labels, axis=1, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:n_labels]
-    return np.asarray(distinct[:, order])
-
-
-def _draw_landmarks(around: Neighbourhoods, n_landmarks: int, random_state: int) -> NDArray[np.int64]:
+def _draw_landmarks(around: Neighbourhoods, n_landmarks: int, random_state: int) -> Ints:
     """Nodes of different colours, drawn in proportion to how many nodes have them. (M,)."""
     _, first, kind = np.unique(around.kinds, axis=1, return_index=True, return_inverse=True)
     weights = np.bincount(kind.reshape(-1), around.sizes)
-    generator = np.random.default_rng(random_state)
-    chosen = generator.choice(
-        len(first), size=min(n_landmarks, len(first)), replace=False, p=weights / weights.sum()
-    )
+    size, chance = min(n_landmarks, len(first)), weights / weights.sum()
+    chosen = np.random.default_rng(random_state).choice(len(first), size=size, replace=False, p=chance)
     return np.asarray(around.centres[first[np.sort(chosen)]])
+
+
+class Neighbourhoods(NamedTuple):
+    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour.
+
+    Attributes:
+        node_ptr: (G+1,) the nodes of every graph.
+        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by
+            colour.
+        labels: (2, N) the token of every node's label.
+        centres: (R,) the first node of every group.
+        group: (N,) the group of every node.
+        kinds: (2, R) the token of every group's colour.
+        sizes: (R,) nodes in each group.
+    """
+
+    node_ptr: Ints
+    ptr: Ints
+    targets: Ints
+    labels: Tokens
+    centres: Ints
+    group: Ints
+    kinds: Tokens
+    sizes: Ints
+
+
+def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
+    """Colour the simple undirected graphs behind the graphs and group the nodes of each by colour.
+
+    Nothing here depends on other graphs of the set, and nothing on the numbering of nodes except which node
+    of a group is its first.
+    """
+    matrix = simple_adjacency(graphs)
+    source = np.repeat(np.arange(graphs.n_nodes), np.diff(matrix.indptr))
+    offset = np.repeat(graphs.node_ptr[:-1], graphs.sizes)[source]
+    simple = replace(
+        graphs,
+        edges=np.stack([source - offset, matrix.indices - offset]),
+        edge_ptr=matrix.indptr[graphs.node_ptr].astype(np.int64),
+        edge={},
+        schema=graphs.schema.replace("edge", ()),
+    )
+    colours, tokens = named_colours(simple, rounds, or_degree(simple))
+    name = tokens[-1][:, colours.node_colours[-1]]  # (2, N)
+    pair = graphs.node_graph.astype(np.int64) * colours.n_colours(rounds) + colours.node_colours[-1]
+    _, centres, group, sizes = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
+    order = np.lexsort((matrix.indices, name[0][matrix.indices], source))
+    return Neighbourhoods(
+        graphs.node_ptr.astype(np.int64),
+        matrix.indptr.astype(np.int64),
+        matrix.indices[order].astype(np.int64),
+        tokens[0][:, colours.node_colours[0]],
+        centres,
+        group,
+        name[:, centres],
+        sizes,
+    )
 
 
 @compiled
@@ -267,45 +281,19 @@ def factor(matrix: Floats, n: int) -> float:
 
 
 @compiled
-def invert(matrix: Floats, inverse: Floats) -> float:
-    """`inverse` becomes that of a positive definite matrix, which is overwritten; gives log |matrix|."""
-    n = len(matrix)
-    logdet = factor(matrix, n)
-    for column in range(n):
-        for i in range(n):  # C y = e
-            value = 1.0 if i == column else 0.0
-            for k in range(i):
-                value -= matrix[i, k] * inverse[k, column]
-            inverse[i, column] = value / matrix[i, i]
-        for i in range(n - 1, -1, -1):  # C' x = y
-            value = inverse[i, column]
-            for k in range(i + 1, n):
-                value -= matrix[k, i] * inverse[k, column]
-            inverse[i, column] = value / matrix[i, i]
-    return logdet
-
-
-@compiled
-def similarity(a: Floats, log_a: float, b: Floats, log_b: float, work: Floats) -> float:
-    """The FLG kernel of two graphs (Kondor and Pan, Eq. 6), from S^-1 and log |S| of each.
-
-    |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4).
-    """
-    n = len(a)
-    for i in range(n):
-        for j in range(i + 1):
-            work[i, j] = 0.5 * (a[i, j] + b[i, j])
-    return float(np.exp(-0.5 * factor(work, n) - 0.25 * (log_a + log_b)))
-
-
-@compiled
 def similarities(a: Floats, log_a: Floats, b: Floats, log_b: Floats) -> Floats:
-    """All values between two lists of graphs. (X, P, P), (Y, P, P) -> (X, Y)."""
-    work = np.empty(a.shape[1:])
-    values = np.empty((len(a), len(b)))
-    for i in range(len(a)):
-        for j in range(len(b)):
-            values[i, j] = similarity(a[i], log_a[i], b[j], log_b[j], work)
+    """The FLG kernel (Kondor and Pan, Eq. 6) between two lists of graphs. (X, P, P), (Y, P, P) -> (X, Y).
+
+    From S^-1 and log |S| of each: |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4).
+    """
+    n = a.shape[1]
+    work, values = np.empty((n, n)), np.empty((len(a), len(b)))
+    for x in range(len(a)):
+        for y in range(len(b)):
+            for i in range(n):
+                for j in range(i + 1):
+                    work[i, j] = 0.5 * (a[x, i, j] + b[y, i, j])
+            values[x, y] = np.exp(-0.5 * factor(work, n) - 0.25 * (log_a[x] + log_b[y]))
     return values
 
 
@@ -319,19 +307,17 @@ def ego_matrices(
     most: int,
     eta: float,
     gamma: float,
-) -> tuple[Floats, Floats]:
-    """S^-1 (X, P, P) and log |S| (X,) of the neighbourhoods of some nodes.
+) -> Floats:
+    """S = phi' (L + eta I)^-1 phi + gamma I of the neighbourhoods of some nodes. (X, P, P).
 
-    S = phi' (L + eta I)^-1 phi + gamma I. A neighbourhood holds the first `most` nodes within `radius` that
+    A neighbourhood holds the first `most` nodes within `radius` that
     breadth-first search meets, and all edges between them.
     """
     n_features = features.shape[1]
-    inverses = np.empty((len(centres), n_features, n_features))
-    logs = np.empty(len(centres))
+    matrices = np.empty((len(centres), n_features, n_features))
     local = np.full(len(ptr) - 1, -1, np.int64)
     chosen, depth = np.empty(most, np.int64), np.empty(most, np.int64)
     laplacian, solved = np.empty((most, most)), np.empty((most, n_features))
-    matrix = np.empty((n_features, n_features))
     for x in range(len(centres)):
         n = _collect(centres[x], ptr, targets, radius, local, chosen, depth)
         _fill_laplacian(n, chosen, ptr, targets, local, eta, laplacian)
@@ -348,9 +334,8 @@ def ego_matrices(
                 value = gamma if f == g else 0.0
                 for i in range(n):
                     value += solved[i, f] * solved[i, g]
-                matrix[f, g] = value
-        logs[x] = invert(matrix, inverses[x])
-    return inverses, logs
+                matrices[x, f, g] = matrices[x, g, f] = value
+    return matrices
 
 
 @compiled
@@ -384,69 +369,3 @@ def _fill_laplacian(
             if j >= 0:
                 laplacian[i, j] = -1.0
                 laplacian[i, i] += 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Neighbourhoods:
-    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour.
-
-    Attributes:
-        node_ptr: (G+1,) the nodes of every graph.
-        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by
-            colour.
-        labels: (2, N) the token of every node's label.
-        centres: (R,) the first node of every group.
-        group: (N,) the group of every node.
-        kinds: (2, R) the token of every group's colour.
-        sizes: (R,) nodes in each group.
-    """
-
-    node_ptr: Ints
-    ptr: Ints
-    targets: Ints
-    labels: Tokens
-    centres: Ints
-    group: Ints
-    kinds: Tokens
-    sizes: Ints
-
-
-def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
-    """Colour the simple undirected graphs behind the graphs and group the nodes of each by colour.
-
-    Nothing here depends on other graphs of the set, and nothing on the numbering of nodes except which node
-    of a group is its first.
-    """
-    simple, matrix = simplified(graphs)
-    colours, tokens = named_colours(simple, rounds, or_degree(simple))
-    name = tokens[-1][:, colours.node_colours[-1]]  # (2, N)
-    pair = graphs.node_graph.astype(np.int64) * colours.n_colours(rounds) + colours.node_colours[-1]
-    _, centres, group, sizes = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
-    source = np.repeat(np.arange(graphs.n_nodes), np.diff(matrix.indptr))
-    order = np.lexsort((matrix.indices, name[0][matrix.indices], source))
-    return Neighbourhoods(
-        graphs.node_ptr.astype(np.int64),
-        matrix.indptr.astype(np.int64),
-        matrix.indices[order].astype(np.int64),
-        tokens[0][:, colours.node_colours[0]],
-        centres,
-        group,
-        name[:, centres],
-        sizes,
-    )
-
-
-def simplified(graphs: GraphSet) -> tuple[GraphSet, csr_matrix]:
-    """The graphs without directions, repeated edges, loops and edge columns, and their adjacency (N, N)."""
-    source, target = graphs.edge_index
-    proper = source != target
-    ends = np.concatenate([source[proper], target[proper]]), np.concatenate([target[proper], source[proper]])
-    matrix = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(graphs.n_nodes, graphs.n_nodes))
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    offset = np.repeat(graphs.node_ptr[:-1], graphs.sizes)  # (N,)
-    sources = np.repeat(np.arange(graphs.n_nodes), np.diff(matrix.indptr))
-    edges = np.stack([sources - offset[sources], matrix.indices - offset[sources]])
-    schema = graphs.schema.replace("edge", ())
-    edge_ptr = matrix.indptr[graphs.node_ptr].astype(np.int64)
-    return replace(graphs, edges=edges, edge_ptr=edge_ptr, edge={}, schema=schema), matrix

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.utils._param_validation import StrOptions
 
-from infograph.baselines.base import BASE_MB, Estimate, FeatureKernel, label_schema
-from infograph.baselines.walks import compiled
-from infograph.baselines.words import Floats, Matrix, Tokens, Vocabulary, row_tokens, squared_norms
+from infograph.baselines.base import POSITIVE, Constraints, FeatureKernel, Values, label_schema
+from infograph.baselines.walks import Ints, adjacency, compiled
+from infograph.baselines.words import (
+    Floats,
+    Matrix,
+    Tokens,
+    find_tokens,
+    row_tokens,
+    sort_tokens,
+    squared_norms,
+)
 from infograph.data.colours import group_rows, node_inputs
-from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.schema import Schema
+from infograph.data.schema import Level, Schema
 from infograph.errors import InvalidParameter
 from infograph.estimators.folder import State
 
@@ -27,78 +35,10 @@ AUTO = 0.5  # of the largest decay for which the series converges
 POWER = 12  # of the matrix, for the bounds on its norm
 SMALL = 64  # nodes up to which a dense solver is used
 PRECISION = 2.0**-53
-Ints = NDArray[np.int64]
-Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
+Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints]  # the first six of LabelledGraphs, for compiled code
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledGraphs:
-    """G graphs, N nodes with L labels, E arcs with M labels.
-
-    Attributes:
-        node_ptr, arc_ptr: (G+1,) the nodes and the arcs of every graph.
-        label: (N,) numbers of labels.
-        source, target: (E,) arcs, numbered from 0 inside each graph, sorted by their label in each graph.
-        arc_label: (E,) numbers of labels.
-        node_tokens, arc_tokens: (2, L) and (2, M) what the labels are, in the order of their tokens.
-    """
-
-    node_ptr: Ints
-    arc_ptr: Ints
-    label: Ints
-    source: Ints
-    target: Ints
-    arc_label: Ints
-    node_tokens: Tokens
-    arc_tokens: Tokens
-
-    @classmethod
-    def of(cls, graphs: GraphSet) -> Self:
-        """Take what is needed out of graphs with the columns that count as labels."""
-        label, node_tokens = _numbered(node_inputs(graphs)[0], graphs, "node")
-        columns = graphs.schema.features("edge")
-        codes: IntArray = np.zeros(graphs.n_edges, np.int32)
-        if columns and graphs.n_edges:
-            codes = group_rows([graphs.edge[column.name] for column in columns])[0]
-        arc_label, arc_tokens = _numbered(codes, graphs, "edge")
-        order = np.lexsort((arc_label, graphs.edge_graph))
-        source, target = graphs.edges[:, order].astype(np.int64)
-        node_ptr, arc_ptr = graphs.node_ptr.astype(np.int64), graphs.edge_ptr.astype(np.int64)
-        return cls(node_ptr, arc_ptr, label, source, target, arc_label[order], node_tokens, arc_tokens)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """What `state` gave."""
-        return cls(**{field.name: state[field.name] for field in fields(cls)})
-
-    def state(self) -> State:
-        """The arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def numbered_like(self, other: LabelledGraphs) -> LabelledGraphs:
-        """The same graphs with the label numbers of `other`; labels that it does not have are negative."""
-        node = Vocabulary(other.node_tokens).find(self.node_tokens)
-        arc = Vocabulary(other.arc_tokens).find(self.arc_tokens)
-        order = np.lexsort((arc[self.arc_label], np.repeat(np.arange(len(self)), np.diff(self.arc_ptr))))
-        return replace(
-            self,
-            label=node[self.label],
-            source=self.source[order],
-            target=self.target[order],
-            arc_label=arc[self.arc_label][order],
-            node_tokens=other.node_tokens,
-            arc_tokens=other.arc_tokens,
-        )
-
-    def __len__(self) -> int:
-        return len(self.node_ptr) - 1
-
-    @property
-    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-        """What compiled code takes."""
-        return self.node_ptr, self.arc_ptr, self.label, self.source, self.target, self.arc_label
-
-
+@dataclass(eq=False, repr=False)
 class RandomWalk(FeatureKernel):
     """The kernel of Gaertner et al. (2003): walks that two graphs share, decay^t for each of t steps.
 
@@ -130,54 +70,47 @@ class RandomWalk(FeatureKernel):
         node_columns: the node columns that are the labels; None takes those the schema marks as used, and []
             none.
         edge_columns: the same for edges; TU data sets mark their edge labels as not used.
-        max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
 
     Attributes:
         decay_: the decay that is used.
         norm_: the largest spectral norm of the fitted graphs.
     """
 
-    _remedy = "use node_columns=[] and edge_columns=[] for walks without labels, or a smaller decay"
-    decay_: float
-    norm_: float
-    graphs_: LabelledGraphs | None
+    decay: Decay = "auto"
+    _: KW_ONLY
+    normalise: bool = False
+    node_columns: Sequence[str] | None = None
+    edge_columns: Sequence[str] | None = None
 
-    def __init__(
-        self,
-        decay: Decay = "auto",
-        *,
-        normalise: bool = False,
-        node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | None = None,
-        max_minutes: float | None = 60.0,
-        memory_mb: float | None = 8192.0,
-    ) -> None:
-        self.decay = decay
-        self.normalise = normalise
-        self.node_columns = node_columns
-        self.edge_columns = edge_columns
-        self.max_minutes = max_minutes
-        self.memory_mb = memory_mb
-
-    def _check_settings(self) -> None:
-        decay = self.decay
-        if isinstance(decay, str) and decay == "auto":
-            return
-        good = isinstance(decay, int | float | np.number) and not isinstance(decay, bool)
-        if not good or not (0 < decay < math.inf):
-            raise InvalidParameter(f"decay={decay!r}: expected a positive number, or 'auto'")
+    _parameter_constraints: ClassVar[Constraints] = {
+        "decay": [*POSITIVE, StrOptions({"auto"})],
+        "normalise": ["boolean"],
+    }
+    _values: ClassVar[Values] = {
+        **FeatureKernel._values,
+        "decay": ("decay_", float),
+        "norm": ("norm_", float),
+    }
 
     def _schema(self, graphs: GraphSet) -> Schema:
         return label_schema(graphs, self.node_columns, self.edge_columns)
 
     def _learn(self, graphs: GraphSet) -> None:
-        self.norm_ = largest_norm(arc_matrix(graphs), graphs.node_ptr)
-        self.decay_ = _choose_decay(self.decay, self.norm_)
-        self.graphs_ = LabelledGraphs.of(graphs) if _is_labelled(graphs.schema) else None
-        if self.graphs_ is None:
-            self.features_, self.squares_ = self._walks(graphs, self.norm_)
+        self.norm_ = largest_norm(adjacency(graphs), graphs.node_ptr)
+        usual = AUTO / max(self.norm_, 1.0) ** 2
+        self.decay_ = usual if isinstance(self.decay, str) else float(self.decay)
+        if self.decay_ * self.norm_**2 >= 1:
+            raise InvalidParameter(
+                f"decay={self.decay:g}: the number of walks grows faster, so their series diverges. The "
+                f"largest spectral norm of these graphs is {self.norm_:.6g}: pass a decay below "
+                f"{1 / self.norm_**2:.6g}, or 'auto' for {usual:.6g}"
+            )
+        self.graphs_: LabelledGraphs | None = None
+        if graphs.schema.features("node") or graphs.schema.features("edge"):
+            self.graphs_ = labelled_graphs(graphs)
+            self.squares_ = diagonal(self.graphs_[:6], self.decay_, self.decay_ * self.norm_**2)
         else:
-            self.squares_ = self._selves(self.graphs_, self.norm_)
+            self.features_, self.squares_ = self._walks(graphs, self.norm_)
 
     # ---- without labels
 
@@ -185,15 +118,20 @@ class RandomWalk(FeatureKernel):
         return self._walks(graphs, self._norm_of_new(graphs))
 
     def _walks(self, graphs: GraphSet, norm: float) -> tuple[Floats, Floats]:
+        """sqrt(decay^t) 1' A^t 1 of every graph for all t (G', T), and their sums of squares (G',)."""
         # Enough for the fitted graphs with any graph that is not refused: there the ratio is below this root.
         kept = n_terms(math.sqrt(self.decay_ * self.norm_**2))
         terms = max(kept, n_terms(self.decay_ * norm**2))
-        counts = walk_counts(arc_matrix(graphs), graphs.node_ptr, self.decay_, terms)
+        matrix, counts = adjacency(graphs), np.empty((len(graphs), terms))
+        ends = np.ones(graphs.n_nodes)  # weights of the walks of the current length from every node
+        for t in range(terms):
+            counts[:, t] = np.add.reduceat(ends, graphs.node_ptr[:-1])
+            ends = math.sqrt(self.decay_) * (matrix @ ends)
         return np.ascontiguousarray(counts[:, :kept]), squared_norms(counts)
 
     def _norm_of_new(self, graphs: GraphSet) -> float:
         """The largest spectral norm of graphs, once it is known that their own series converges."""
-        norm = largest_norm(arc_matrix(graphs), graphs.node_ptr)
+        norm = largest_norm(adjacency(graphs), graphs.node_ptr)
         if self.decay_ * norm**2 >= 1:
             raise InvalidParameter(
                 f"these graphs have a spectral norm of up to {norm:.6g}, and with the fitted decay of "
@@ -205,19 +143,16 @@ class RandomWalk(FeatureKernel):
     # ---- with labels
 
     def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
-        if self.graphs_ is None:
-            return super()._compare(graphs)
         fitted = self.graphs_
+        if fitted is None:
+            return super()._compare(graphs)
         if graphs is None:
             ratio = self.decay_ * self.norm_**2
-            return all_pairs(fitted.arrays, fitted.arrays, self.decay_, ratio, True), self.squares_
-        norm = self._norm_of_new(graphs)
-        new = LabelledGraphs.of(graphs)
-        known, ratio = new.numbered_like(fitted), self.decay_ * norm * self.norm_
-        return all_pairs(known.arrays, fitted.arrays, self.decay_, ratio, False), self._selves(new, norm)
-
-    def _selves(self, graphs: LabelledGraphs, norm: float) -> Floats:
-        return diagonal(graphs.arrays, self.decay_, self.decay_ * norm**2)
+            return all_pairs(fitted[:6], fitted[:6], self.decay_, ratio, True), self.squares_
+        norm, new = self._norm_of_new(graphs), labelled_graphs(graphs)
+        ratio = self.decay_ * norm * self.norm_
+        values = all_pairs(_numbered_like(new, fitted)[:6], fitted[:6], self.decay_, ratio, False)
+        return values, diagonal(new[:6], self.decay_, self.decay_ * norm**2)
 
     def _features(self, graphs: GraphSet | None) -> Matrix:
         return super()._features(graphs) if self.graphs_ is None else self._gram(graphs)
@@ -226,68 +161,72 @@ class RandomWalk(FeatureKernel):
     def _n_features_out(self) -> int:
         return super()._n_features_out if self.graphs_ is None else self.n_graphs_
 
-    # ---- what it takes, and saving
-
-    def estimate(self, graphs: Any) -> Estimate:
-        """From the number of terms, and the sizes of all pairs of graphs where there are labels."""
-        self._check_settings()
-        known = as_graphset(graphs)
-        ratio = AUTO
-        if self.decay != "auto":
-            norm = largest_norm(arc_matrix(known), known.node_ptr)
-            ratio = _choose_decay(self.decay, norm) * norm**2
-        size, pairs = float(known.n_nodes + known.n_edges), len(known) ** 2
-        if _is_labelled(self._schema(known)):
-            products = float(known.n_nodes) * (known.n_nodes + known.n_edges)  # over all pairs
-            largest = float(known.sizes.max()) ** 2
-            return Estimate(
-                2e-9 * n_terms(ratio) * products, BASE_MB + (24 * (largest + pairs) + 60 * size) / 1e6
-            )
-        terms = n_terms(math.sqrt(ratio))
-        seconds = 4e-9 * terms * size + 2e-6 * size + 1e-9 * terms * pairs
-        return Estimate(seconds, BASE_MB + (16 * terms * len(known) + 150 * size + 24 * pairs) / 1e6)
-
     def _state(self) -> State:
         if self.graphs_ is None:
             return super()._state()
-        return {**self.graphs_.state(), "squares": self.squares_}
+        return {**self.graphs_._asdict(), "squares": self.squares_}
 
     def _set_state(self, state: State) -> None:
-        self.graphs_ = LabelledGraphs.from_state(state) if "label" in state else None
-        if self.graphs_ is None:
-            super()._set_state(state)
-        self.squares_ = state["squares"]
-
-    def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "decay": self.decay_, "norm": self.norm_}
-
-    def _set_learned(self, learned: dict[str, Any]) -> None:
-        super()._set_learned(learned)
-        self.decay_, self.norm_ = float(learned["decay"]), float(learned["norm"])
+        labelled = "label" in state
+        parts = [state.pop(name) for name in LabelledGraphs._fields if labelled]
+        self.graphs_ = LabelledGraphs(*parts) if labelled else None
+        super()._set_state(state)
 
 
-def _is_labelled(schema: Schema) -> bool:
-    return bool(schema.features("node") or schema.features("edge"))
+class LabelledGraphs(NamedTuple):
+    """G graphs, N nodes with L labels, E arcs with M labels.
+
+    Attributes:
+        node_ptr, arc_ptr: (G+1,) the nodes and the arcs of every graph.
+        label: (N,) numbers of labels.
+        source, target: (E,) arcs, numbered from 0 inside each graph, sorted by their label in each graph.
+        arc_label: (E,) numbers of labels.
+        node_tokens, arc_tokens: (2, L) and (2, M) what the labels are, in the order of their tokens.
+    """
+
+    node_ptr: Ints
+    arc_ptr: Ints
+    label: Ints
+    source: Ints
+    target: Ints
+    arc_label: Ints
+    node_tokens: Tokens
+    arc_tokens: Tokens
 
 
-def _choose_decay(decay: Decay, norm: float) -> float:
-    if isinstance(decay, str):
-        return AUTO / max(norm, 1.0) ** 2
-    if decay * norm**2 >= 1:
-        raise InvalidParameter(
-            f"decay={decay:g}: the number of walks grows faster than this decays, so their series diverges. "
-            f"The largest spectral norm of these graphs is {norm:.6g}: pass a decay below "
-            f"{1 / norm**2:.6g}, or 'auto' for {AUTO / max(norm, 1.0) ** 2:.6g}"
-        )
-    return float(decay)
+def labelled_graphs(graphs: GraphSet) -> LabelledGraphs:
+    """What labelled walks need of graphs with the columns that count as labels."""
+    label, node_tokens = _numbered(node_inputs(graphs)[0], graphs, "node")
+    columns = graphs.schema.features("edge")
+    codes: IntArray = np.zeros(graphs.n_edges, np.int32)
+    if columns and graphs.n_edges:
+        codes = group_rows([graphs.edge[column.name] for column in columns])[0]
+    arc_label, arc_tokens = _numbered(codes, graphs, "edge")
+    order = np.lexsort((arc_label, graphs.edge_graph))
+    source, target = graphs.edges[:, order].astype(np.int64)
+    node_ptr, arc_ptr = graphs.node_ptr.astype(np.int64), graphs.edge_ptr.astype(np.int64)
+    return LabelledGraphs(node_ptr, arc_ptr, label, source, target, arc_label[order], node_tokens, arc_tokens)
 
 
-def arc_matrix(graphs: GraphSet) -> csr_matrix:
-    """All graphs as one block-diagonal matrix: how many arcs lead from one node to another. (N, N)."""
-    shape = (graphs.n_nodes, graphs.n_nodes)
-    matrix = csr_matrix((np.ones(graphs.n_edges), tuple(graphs.edge_index)), shape=shape)
-    matrix.sum_duplicates()
-    return matrix
+def _numbered(codes: IntArray, graphs: GraphSet, level: Level) -> tuple[Ints, Tokens]:
+    """Numbers of labels in the order of their tokens, and these tokens."""
+    first = np.unique(codes, return_index=True)[1]
+    tokens, place = sort_tokens(row_tokens(graphs, level, graphs.schema.features(level))[:, first])  # (2, L)
+    return place[codes], tokens
+
+
+def _numbered_like(graphs: LabelledGraphs, other: LabelledGraphs) -> LabelledGraphs:
+    """The same graphs with the label numbers of `other`; labels that it does not have are negative."""
+    node = find_tokens(other.node_tokens, graphs.node_tokens)
+    arc = find_tokens(other.arc_tokens, graphs.arc_tokens)[graphs.arc_label]
+    graph = np.repeat(np.arange(len(graphs.arc_ptr) - 1), np.diff(graphs.arc_ptr))
+    order = np.lexsort((arc, graph))
+    return graphs._replace(
+        label=node[graphs.label],
+        source=graphs.source[order],
+        target=graphs.target[order],
+        arc_label=arc[order],
+    )
 
 
 def largest_norm(matrix: csr_matrix, node_ptr: IntArray) -> float:
@@ -333,18 +272,6 @@ def n_terms(ratio: float) -> int:
     if ratio <= 0:
         return 1
     return max(1, math.ceil(math.log(PRECISION * (1 - ratio)) / math.log(ratio)))
-
-
-def walk_counts(matrix: csr_matrix, node_ptr: IntArray, decay: float, terms: int) -> NDArray[np.float64]:
-    """sqrt(decay^t) 1' A^t 1 of every graph for t = 0 ... terms - 1. (G, T)."""
-    starts = np.asarray(node_ptr[:-1], np.int64)
-    result = np.empty((len(starts), terms))
-    ends = np.ones(matrix.shape[0])  # weights of the walks of the current length from every node
-    for t in range(terms):
-        result[:, t] = np.add.reduceat(ends, starts)
-        if t + 1 < terms:
-            ends = math.sqrt(decay) * (matrix @ ends)
-    return result
 
 
 @compiled
@@ -431,15 +358,3 @@ def _step(
         for i in range(term.shape[0]):
             for arc in range(b_start, b):
                 following[i, right[3][arc]] += moved[i, right[4][arc]]
-
-
-def _numbered(codes: IntArray, graphs: GraphSet, level: str) -> tuple[Ints, Tokens]:
-    """Numbers of labels in the order of their tokens, and these tokens."""
-    if level == "node":
-        tokens = row_tokens(graphs, "node", graphs.schema.features("node"))
-    else:
-        tokens = row_tokens(graphs, "edge", graphs.schema.features("edge"))
-    first = np.unique(codes, return_index=True)[1]
-    distinct = tokens[:, first]  # (2, L)
-    known = Vocabulary(distinct)
-    return known.find(distinct)[codes], known.tokens

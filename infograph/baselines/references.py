@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 
-from infograph.baselines.base import Estimate, check_bool
+from infograph.baselines.base import COUNT, NATURAL, Constraints, SavedAttributes, Values
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align
 from infograph.data.labels import ClassTargets, Targets, Task
@@ -18,30 +20,25 @@ from infograph.data.schema import Category, Column, Schema
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State
+from infograph.parameters import check_parameters
 
 Floats = NDArray[np.float64]
 CHUNK = 8192  # molecules whose fingerprints are in memory at a time: 16 MB
 
 
-class Histogram(GraphTransformer):
+class Histogram(SavedAttributes, GraphTransformer):
     """Base of the two: `fit` learns the columns, `transform` counts nodes per column.
 
     Attributes:
         feature_names_: (F,) what the columns count.
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {"share": ["boolean"]}
+    _values: ClassVar[Values] = {"features": ("feature_names_", tuple)}
     share: bool
     feature_names_: tuple[str, ...]
 
     def _counts(self, graphs: GraphSet) -> Floats:
-        raise NotImplementedError
-
-    def fit_transform(self, graphs: Any, y: object = None) -> Floats:
-        """`fit(graphs).transform(graphs)`."""
-        return self.fit(graphs).transform(graphs)
-
-    def fit(self, graphs: Any, y: object = None) -> Self:
-        """Learn which columns there are; `y` is ignored."""
         raise NotImplementedError
 
     def transform(self, graphs: Any) -> Floats:
@@ -50,13 +47,6 @@ class Histogram(GraphTransformer):
         known = as_graphset(graphs, schema=self.schema_)
         counts = self._counts(known)
         return counts / np.maximum(known.sizes, 1)[:, None] if self.share else counts
-
-    def estimate(self, graphs: Any) -> Estimate:
-        """Seconds and megabytes; next to nothing."""
-        known = as_graphset(graphs)
-        return Estimate(
-            0.1 + 1e-7 * (known.n_nodes + known.n_edges), 50 + 5e-5 * known.n_nodes + 0.03 * len(known)
-        )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """What the columns count. (F,)."""
@@ -67,18 +57,12 @@ class Histogram(GraphTransformer):
     def _n_features_out(self) -> int:
         return len(self.feature_names_)
 
-    def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "features": list(self.feature_names_)}
-
-    def _set_learned(self, learned: dict[str, Any]) -> None:
-        super()._set_learned(learned)
-        self.feature_names_ = tuple(map(str, learned["features"]))
-
     def _card(self) -> str:
         shown = ", ".join(self.feature_names_[:50])
         return f"# {type(self).__name__}\n\n{len(self.feature_names_)} columns: {shown}\n"
 
 
+@dataclass(eq=False, repr=False)
 class LabelHistogram(Histogram):
     """How often each node label occurs in a graph.
 
@@ -95,15 +79,14 @@ class LabelHistogram(Histogram):
         share: divide by the number of nodes.
     """
 
-    def __init__(self, columns: Sequence[str] | None = None, *, share: bool = False) -> None:
-        self.columns = columns
-        self.share = share
+    columns: Sequence[str] | None = None
+    _: KW_ONLY
+    share: bool = False
 
     def fit(self, graphs: Any, y: object = None) -> Self:
         """Learn which labels there are; `y` is ignored."""
-        check_bool("share", self.share)
-        read = as_graphset(graphs)
-        known = align(read, seen_only(read, countable(read.schema, self.columns)))
+        check_parameters(self)
+        known = countable(as_graphset(graphs), self.columns)
         self.feature_names_ = count_nodes(known[:1])[0]
         self.schema_ = known.schema.replace("graph", ())
         return self
@@ -111,13 +94,8 @@ class LabelHistogram(Histogram):
     def _counts(self, graphs: GraphSet) -> Floats:
         return count_nodes(graphs)[1]
 
-    def _state(self) -> State:
-        return {}
 
-    def _set_state(self, state: State) -> None:
-        pass
-
-
+@dataclass(eq=False, repr=False)
 class DegreeHistogram(Histogram):
     """How many nodes of each degree a graph has.
 
@@ -131,14 +109,12 @@ class DegreeHistogram(Histogram):
         share: divide by the number of nodes.
     """
 
-    degrees_: NDArray[np.int64]
-
-    def __init__(self, *, share: bool = False) -> None:
-        self.share = share
+    _: KW_ONLY
+    share: bool = False
 
     def fit(self, graphs: Any, y: object = None) -> Self:
         """Learn which degrees there are; `y` is ignored."""
-        check_bool("share", self.share)
+        check_parameters(self)
         self.degrees_ = np.unique(_degrees(as_graphset(graphs)))
         self.feature_names_ = (*(f"degree {degree}" for degree in self.degrees_), "other")
         self.schema_ = Schema()  # any graph will do
@@ -152,18 +128,13 @@ class DegreeHistogram(Histogram):
         pairs = np.bincount(graphs.node_graph * width + column, minlength=len(graphs) * width)
         return pairs.reshape(len(graphs), width).astype(np.float64)
 
-    def _state(self) -> State:
-        return {"degrees": self.degrees_}
-
-    def _set_state(self, state: State) -> None:
-        self.degrees_ = state["degrees"]
-
 
 def _degrees(graphs: GraphSet) -> NDArray[np.int64]:
     return np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
 
 
-class MeanPredictor(GraphPredictor):
+@dataclass(eq=False, repr=False)
+class MeanPredictor(SavedAttributes, GraphPredictor):
     """Predicts the same for every graph: the mean of the labelled ones, or their most frequent class.
 
         MeanPredictor().fit(graphs, y).predict(graphs)
@@ -176,9 +147,9 @@ class MeanPredictor(GraphPredictor):
         unlabelled: a class label that means unlabelled, besides NaN and None.
     """
 
-    def __init__(self, task: Task = "regression", *, unlabelled: Category | None = None) -> None:
-        self.task = task
-        self.unlabelled = unlabelled
+    task: Task = "regression"
+    _: KW_ONLY
+    unlabelled: Category | None = None
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Average the labels; `y` is one value or row per graph, or names graph columns (None: "y")."""
@@ -192,17 +163,12 @@ class MeanPredictor(GraphPredictor):
         self.schema_ = Schema()  # any graph will do
         return self
 
-    def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
+    def _outputs(self, graphs: GraphSet) -> Floats:
         return np.tile(self.mean_, (len(graphs), 1))
 
-    def _state(self) -> State:
-        return {"mean": self.mean_}
 
-    def _set_state(self, state: State) -> None:
-        self.mean_ = state["mean"]
-
-
-class AtomCounts(GraphPredictor):
+@dataclass(eq=False, repr=False)
+class AtomCounts(SavedAttributes, GraphPredictor):
     """A linear model of how often each node category occurs in a graph, plus an intercept.
 
         AtomCounts().fit(molecules, "U0").predict(molecules)
@@ -226,22 +192,18 @@ class AtomCounts(GraphPredictor):
         intercept_: (T,) or (C,).
     """
 
-    def __init__(
-        self,
-        columns: Sequence[str] | None = None,
-        task: Task = "regression",
-        *,
-        unlabelled: Category | None = None,
-    ) -> None:
-        self.columns = columns
-        self.task = task
-        self.unlabelled = unlabelled
+    columns: Sequence[str] | None = None
+    task: Task = "regression"
+    _: KW_ONLY
+    unlabelled: Category | None = None
+
+    _values: ClassVar[Values] = {"features": ("feature_names_", tuple)}
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Fit the coefficients; `y` is one value or row per graph, or names graph columns (None: "y")."""
         known = as_graphset(graphs)
         targets = self._targets(y, known)
-        known = align(known, seen_only(known, countable(known.schema, self.columns)))
+        known = countable(known, self.columns)
         names, counts = count_nodes(known)
         if isinstance(targets, ClassTargets):
             self.coef_, self.intercept_ = _logistic(counts, targets)
@@ -252,36 +214,21 @@ class AtomCounts(GraphPredictor):
         self.schema_ = known.schema.replace("graph", ())
         return self
 
-    def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
+    def _outputs(self, graphs: GraphSet) -> Floats:
         scores = count_nodes(graphs)[1] @ self.coef_ + self.intercept_  # (G, T) or (G, C)
         if not hasattr(self, "classes_"):
             return np.asarray(scores)
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
-    def _state(self) -> State:
-        return {"coef": self.coef_, "intercept": self.intercept_}
 
-    def _set_state(self, state: State) -> None:
-        self.coef_, self.intercept_ = state["coef"], state["intercept"]
-
-    def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "features": list(self.feature_names_)}
-
-    def _set_learned(self, learned: dict[str, Any]) -> None:
-        super()._set_learned(learned)
-        self.feature_names_ = tuple(learned["features"])
-
-
-def _standard(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _standard(counts: Floats) -> tuple[Floats, Floats]:
     """Mean and scale of the features; a constant one has scale 1 (and is 0 everywhere once centred)."""
     deviation = counts.std(axis=0)
     return counts.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
 
 
-def _least_squares(
-    counts: NDArray[np.float64], targets: Targets
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _least_squares(counts: Floats, targets: Targets) -> tuple[Floats, Floats]:
     """Per target, by a singular value decomposition of the centred and scaled counts."""
     coefficients, intercepts = [], []
     for values, known in zip(targets.values.T, targets.known.T, strict=True):
@@ -294,9 +241,7 @@ def _least_squares(
     return np.stack(coefficients, axis=1), np.array(intercepts)  # (F, T), (T,)
 
 
-def _logistic(
-    counts: NDArray[np.float64], targets: ClassTargets
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _logistic(counts: Floats, targets: ClassTargets) -> tuple[Floats, Floats]:
     from sklearn.linear_model import LogisticRegression
 
     counts = counts[targets.labelled]
@@ -310,7 +255,7 @@ def _logistic(
     return coefficients, intercepts
 
 
-def count_nodes(graphs: GraphSet) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def count_nodes(graphs: GraphSet) -> tuple[tuple[str, ...], Floats]:
     """How often each category of each node column occurs in each graph: names (F,) and counts (G, F).
 
     Where the hydrogens of molecules are no nodes, `hydrogens` says how many each atom has, and these are
@@ -343,8 +288,12 @@ def _are_implicit(column: Column, schema: Schema) -> bool:
     )
 
 
-def countable(schema: Schema, names: Sequence[str] | None) -> Schema:
-    """`schema` with nothing but the node columns to count."""
+def countable(graphs: GraphSet, names: Sequence[str] | None) -> GraphSet:
+    """The graphs with nothing but the node columns to count.
+
+    Of these they have just the categories that occur, so that a new element is known to be new.
+    """
+    schema = graphs.schema
     if names is not None:
         columns = schema.select("node", names).features("node")
         strange = [column for column in columns if column.kind != "categorical"]
@@ -357,23 +306,19 @@ def countable(schema: Schema, names: Sequence[str] | None) -> Schema:
         columns = tuple(column for column in schema.node if column.name in wanted)
     else:
         columns = tuple(column for column in schema.features("node") if column.kind == "categorical")
-    return schema.replace("node", columns).replace("edge", ())
+    schema = schema.replace("node", columns).replace("edge", ())
 
-
-def seen_only(graphs: GraphSet, schema: Schema) -> Schema:
-    """`schema` with just the categories that occur, so that a new element is known to be new."""
-
-    def reduced(column: Column) -> Column:
+    def occurring(column: Column) -> Column:
         if _are_implicit(column, schema):
             return column
-        present = np.bincount(graphs.node[column.name], minlength=column.unknown)[: column.unknown] > 0
-        return replace(
-            column, categories=tuple(c for c, seen in zip(column.categories, present, strict=True) if seen)
-        )
+        present = np.bincount(graphs.node[column.name], minlength=column.unknown) > 0
+        kept = (c for c, seen in zip(column.categories, present, strict=False) if seen)
+        return replace(column, categories=tuple(kept))
 
-    return schema.replace("node", map(reduced, schema.node))
+    return align(graphs, schema.replace("node", map(occurring, columns)))
 
 
+@dataclass(eq=False, repr=False)
 class FingerprintForest(GraphPredictor):
     """A random forest (Breiman 2001) on Morgan fingerprints (Rogers and Hahn 2010), for molecules.
 
@@ -399,38 +344,31 @@ class FingerprintForest(GraphPredictor):
         trees_: one forest per target; a single one for classes.
     """
 
-    def __init__(
-        self,
-        radius: int = 2,
-        n_bits: int = 2048,
-        n_trees: int = 100,
-        *,
-        max_features: float | None = None,
-        min_samples_leaf: int = 1,
-        smiles: str = "smiles",
-        task: Task = "regression",
-        unlabelled: Category | None = None,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.radius = radius
-        self.n_bits = n_bits
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.min_samples_leaf = min_samples_leaf
-        self.smiles = smiles
-        self.task = task
-        self.unlabelled = unlabelled
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    radius: int = 2
+    n_bits: int = 2048
+    n_trees: int = 100
+    _: KW_ONLY
+    max_features: float | None = None
+    min_samples_leaf: int = 1
+    smiles: str = "smiles"
+    task: Task = "regression"
+    unlabelled: Category | None = None
+    n_jobs: int | None = None
+    random_state: int = 0
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "radius": NATURAL,
+        **dict.fromkeys(("n_bits", "n_trees", "min_samples_leaf"), COUNT),
+        "max_features": [Interval(Real, 0, 1, closed="right"), None],
+    }
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Grow the forests; `y` is one value or row per graph, or names graph columns (None: "y")."""
-        self._check_settings()
+        check_parameters(self)
         known = as_graphset(graphs)
         targets = self._targets(y, known)
         rows = np.flatnonzero(targets.labelled)
-        made_with = self._fingerprint_settings()
+        made_with: dict[str, Any] = {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
         bits = morgan_fingerprints(known[rows], **made_with)
         if isinstance(targets, ClassTargets):
             trees = [self._grow(bits, targets.codes[rows])]
@@ -444,7 +382,7 @@ class FingerprintForest(GraphPredictor):
         self.schema_ = Schema(graph=(column or SMILES,))
         return self
 
-    def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
+    def _outputs(self, graphs: GraphSet) -> Floats:
         parts = []
         for start in range(0, len(graphs), CHUNK):
             bits = morgan_fingerprints(graphs[start : start + CHUNK], **self._made_with)
@@ -465,47 +403,28 @@ class FingerprintForest(GraphPredictor):
         )
         return Trees.of(forest.fit(bits, y))
 
-    def _check_settings(self) -> None:
-        for name, least in (("radius", 0), ("n_bits", 1), ("n_trees", 1), ("min_samples_leaf", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                raise InvalidParameter(f"{name}={value!r}: expected a whole number, at least {least}")
-        share = self.max_features
-        if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):
-            raise InvalidParameter(f"max_features={share!r}: expected a share of the bits, 0 < share <= 1")
-
-    def _fingerprint_settings(self) -> dict[str, Any]:
-        return {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
-
     def _fitted_settings(self) -> dict[str, Any]:
         return {**super()._fitted_settings(), **self._made_with}
 
     def _state(self) -> State:
-        parts = [trees.arrays(f"forest{i}") for i, trees in enumerate(self.trees_)]
-        return {name: values for part in parts for name, values in part.items()}
+        return {
+            f"forest{number}.{name}": values
+            for number, trees in enumerate(self.trees_)
+            for name, values in trees._asdict().items()
+        }
 
     def _set_state(self, state: State) -> None:
-        self._made_with = self._fingerprint_settings()
+        self._made_with = {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
         n_forests = 1 if hasattr(self, "classes_") else len(self.target_names_)
-        self.trees_ = [Trees.from_arrays(f"forest{i}", state) for i in range(n_forests)]
+        self.trees_ = [
+            Trees(*(state[f"forest{number}.{name}"] for name in Trees._fields)) for number in range(n_forests)
+        ]
 
 
 def morgan_fingerprints(
     graphs: GraphSet, *, radius: int = 2, n_bits: int = 2048, smiles: str = "smiles"
 ) -> NDArray[np.uint8]:
-    """Which circular environments a molecule has, hashed to bits (Rogers and Hahn 2010). (G, n_bits).
-
-    Args:
-        graphs: molecules with their SMILES in a graph column.
-        radius: bonds from the central atom; 2 is known as ECFP4.
-        n_bits: length; 2048 is RDKit's default.
-        smiles: the graph column with the SMILES.
-
-    Raises:
-        MissingExtra: RDKit is not installed.
-        SchemaMismatch: the graphs have no such column.
-        InvalidGraph: a SMILES cannot be read.
-    """
+    """Which circular environments a molecule has, hashed to bits (Rogers and Hahn 2010). (G, n_bits)."""
     try:
         from rdkit import Chem, rdBase
         from rdkit.Chem import rdFingerprintGenerator
@@ -518,8 +437,6 @@ def morgan_fingerprints(
             f"fingerprints need molecules with their SMILES in the graph column {smiles!r}; these graphs "
             f"have: {have}. Read them from SMILES, or name the column with smiles="
         )
-    if radius < 0 or n_bits < 1:
-        raise InvalidParameter(f"radius={radius}, n_bits={n_bits}: expected at least 0 and at least 1")
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
     bits = np.zeros((len(graphs), n_bits), dtype=np.uint8)
     with rdBase.BlockLogs():
@@ -533,8 +450,7 @@ def morgan_fingerprints(
     return bits
 
 
-@dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(NamedTuple):
     """All trees of a forest, their nodes one tree after the other. M nodes, K outputs.
 
     Attributes:
@@ -549,8 +465,8 @@ class Trees:
     roots: NDArray[np.int64]
     children: NDArray[np.int32]
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    values: NDArray[np.float64]
+    threshold: Floats
+    values: Floats
 
     @classmethod
     def of(cls, forest: Any) -> Self:
@@ -570,30 +486,16 @@ class Trees:
             np.concatenate([tree.value[:, 0, :] for tree in trees]),
         )
 
-    def predict(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+    def predict(self, rows: NDArray[Any]) -> Floats:
         """The mean over all trees, added up in their order as scikit-learn does. (G, F) -> (G, K)."""
         total = np.zeros((len(rows), self.values.shape[1]))
         for root in self.roots:
-            total += self.values[self._leaves(int(root), rows)]
+            at = np.full(len(rows), root, dtype=np.int32)
+            moving = np.arange(len(rows))  # every step moves the rows that are not in a leaf yet
+            while len(moving):
+                here = at[moving]
+                right = rows[moving, self.feature[here]] > self.threshold[here]
+                at[moving] = self.children[here, right.astype(np.intp)]
+                moving = moving[at[moving] != here]
+            total += self.values[at]
         return total / len(self.roots)
-
-    def _leaves(self, root: int, rows: NDArray[Any]) -> NDArray[np.int32]:
-        """The leaf of one tree that each row falls into; every step moves the rows that are not there yet."""
-        at = np.full(len(rows), root, dtype=np.int32)
-        moving = np.arange(len(rows))
-        while len(moving):
-            here = at[moving]
-            right = rows[moving, self.feature[here]] > self.threshold[here]
-            there = self.children[here, right.astype(np.intp)]
-            at[moving] = there
-            moving = moving[there != here]
-        return at
-
-    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """For a saved model; `Trees.from_arrays` reads them back."""
-        return {f"{name}.{field}": getattr(self, field) for field in self.__dataclass_fields__}
-
-    @classmethod
-    def from_arrays(cls, name: str, state: dict[str, NDArray[Any]]) -> Self:
-        """What `arrays` gave."""
-        return cls(**{field: state[f"{name}.{field}"] for field in cls.__dataclass_fields__})

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from infograph.baselines.base import BASE_MB, CountKernel, Estimate, label_schema
-from infograph.baselines.walks import Ints, arcs_of, compiled
+from infograph.baselines.base import Constraints, CountKernel, label_schema
+from infograph.baselines.walks import Ints, Nodes, adjacency, compiled
 from infograph.baselines.words import Matrix, Tokens, join, number_tokens, row_tokens
 from infograph.data.colours import node_inputs
-from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 
-LENGTHS = 20  # different lengths in a graph, as a rule; for the estimate
-Nodes = NDArray[np.int32]
 
-
+@dataclass(eq=False, repr=False)
 class ShortestPath(CountKernel):
     """The kernel of Borgwardt and Kriegel (2005), with the delta kernel on labels and lengths.
 
@@ -41,46 +39,19 @@ class ShortestPath(CountKernel):
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
         node_columns: the node columns that are the labels; None takes those the schema marks as used, and []
             none.
-        max_minutes, memory_mb: `fit` refuses to begin where `estimate` says more; None for no limit.
     """
 
-    _remedy = "leave out the largest graphs, or compare lengths only with node_columns=[]"
+    _: KW_ONLY
+    normalise: bool = False
+    node_columns: Sequence[str] | None = None
 
-    def __init__(
-        self,
-        *,
-        normalise: bool = False,
-        node_columns: Sequence[str] | None = None,
-        max_minutes: float | None = 60.0,
-        memory_mb: float | None = 8192.0,
-    ) -> None:
-        self.normalise = normalise
-        self.node_columns = node_columns
-        self.max_minutes = max_minutes
-        self.memory_mb = memory_mb
-
-    def _check_settings(self) -> None:
-        """There is nothing to check."""
+    _parameter_constraints: ClassVar[Constraints] = {"normalise": ["boolean"]}
 
     def _schema(self, graphs: GraphSet) -> Schema:
-        return label_schema(graphs, self.node_columns, None, edges=False)
+        return label_schema(graphs, self.node_columns, edges=False)
 
     def _count(self, graphs: GraphSet) -> tuple[Tokens, Matrix]:
         return count_shortest_paths(graphs)
-
-    def estimate(self, graphs: Any) -> Estimate:
-        """From n (n + m) steps of breadth-first search per graph, and the number of different paths."""
-        self._check_settings()
-        known = as_graphset(graphs)
-        schema = label_schema(known, self.node_columns, None, edges=False)
-        sizes = known.sizes.astype(np.float64)
-        arcs = np.diff(known.edge_ptr)
-        n_labels = np.prod([float(max(1, column.encoded_width)) for column in schema.node])
-        some = np.minimum(sizes, n_labels)  # labels in a graph at most
-        paths = np.minimum(sizes**2, some**2 * np.minimum(sizes, LENGTHS)).sum()
-        table = float((16 * some * sizes).max())
-        seconds = 4e-9 * (sizes * (sizes + arcs)).sum() + 5e-7 * paths + 2e-7 * len(known) ** 2
-        return Estimate(float(seconds), float(BASE_MB + (120 * paths + table + 24 * len(known) ** 2) / 1e6))
 
 
 def count_shortest_paths(graphs: GraphSet) -> tuple[Tokens, Matrix]:
@@ -88,9 +59,15 @@ def count_shortest_paths(graphs: GraphSet) -> tuple[Tokens, Matrix]:
     label = node_inputs(graphs)[0].astype(np.int64)  # (N,)
     first = np.unique(label, return_index=True)[1]
     order, place, names, name_ptr = _sort_labels(graphs, label)
-    arcs = arcs_of(graphs)
-    inside = arcs.targets - np.repeat(graphs.node_ptr[graphs.node_graph], arcs.degrees)
-    rows, row_ptr = count_paths(arcs.node_ptr, arcs.ptr, inside.astype(np.int32), order, place)
+    arcs = adjacency(graphs)
+    first_node = np.repeat(graphs.node_ptr[graphs.node_graph], np.diff(arcs.indptr))
+    rows, row_ptr = count_paths(
+        graphs.node_ptr.astype(np.int64),
+        arcs.indptr.astype(np.int64),
+        (arcs.indices - first_node).astype(np.int32),
+        order,
+        place,
+    )
     offset = np.repeat(name_ptr[:-1], np.diff(row_ptr))
     source, target = names[rows[:, 0] + offset], names[rows[:, 1] + offset]  # (R,) labels
     n_labels, n_lengths = len(first), rows[:, 2].max(initial=0) + 1
@@ -102,9 +79,7 @@ def count_shortest_paths(graphs: GraphSet) -> tuple[Tokens, Matrix]:
     return join(label_tokens[:, source], label_tokens[:, target], number_tokens(length)), counts
 
 
-def _sort_labels(
-    graphs: GraphSet, label: Ints
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints, IntArray]:
+def _sort_labels(graphs: GraphSet, label: Ints) -> tuple[Nodes, Nodes, Ints, Ints]:
     """The nodes of every graph sorted by label, and the labels that each graph has.
 
     Returns:
@@ -129,14 +104,8 @@ def count_paths(
     """How many ordered pairs of nodes have which labels and which distance, graph by graph.
 
     One row of distances is in memory at a time. Sources are taken label by label, so the table of counts has
-    one row per label of a graph and one column per length.
-
-    Args:
-        node_ptr: (G+1,) nodes of every graph.
-        ptr: (N+1,) arcs of every node, nodes numbered through all graphs.
-        targets: (E,) where they lead to, numbered from 0 inside each graph.
-        order: (N,) the nodes of every graph, numbered inside it, sorted by label.
-        place: (N,) the place of every node's label among the labels of its graph.
+    one row per label of a graph and one column per length. `targets` and `order` are numbered from 0 inside
+    each graph; `order` and `place` are those of `_sort_labels`.
 
     Returns:
         (R, 4) rows (place of source label, place of target label, length, count), and (G+1,) the rows of
@@ -155,9 +124,15 @@ def count_paths(
         n_touched = 0
         for i in range(n):
             u = sources[i]
-            n_touched = _add_paths(
-                u, ptr[start : stop + 1], targets, own, distance, queue, table, touched, n_touched
-            )
+            reached = _search(u, ptr[start : stop + 1], targets, distance, queue)
+            for v in queue[1:reached]:
+                cell = own[v] * n + distance[v]
+                if table[cell] == 0:
+                    touched[n_touched] = cell
+                    n_touched += 1
+                table[cell] += 1
+            for v in queue[:reached]:
+                distance[v] = -1
             if i + 1 < n and own[sources[i + 1]] == own[u]:
                 continue
             while used + n_touched > len(rows):
@@ -176,39 +151,18 @@ def count_paths(
 
 
 @compiled
-def _add_paths(
-    source: int,
-    ptr: Ints,
-    targets: Nodes,
-    place: Nodes,
-    distance: Nodes,
-    queue: Nodes,
-    table: Ints,
-    touched: Ints,
-    n_touched: int,
-) -> int:
-    """Add the paths from one node to the table; `distance` is -1 everywhere before and after."""
-    n = len(distance)
+def _search(source: int, ptr: Ints, targets: Nodes, distance: Nodes, queue: Nodes) -> int:
+    """Breadth-first: how many nodes are reached, in `queue`; `distance` is -1 everywhere before."""
     distance[source] = 0
     queue[0] = source
     head, tail = 0, 1
     while head < tail:
         u = queue[head]
-        step = distance[u] + 1
         for arc in range(ptr[u], ptr[u + 1]):
             v = targets[arc]
             if distance[v] < 0:
-                distance[v] = step
+                distance[v] = distance[u] + 1
                 queue[tail] = v
                 tail += 1
         head += 1
-    distance[source] = -1
-    for i in range(1, tail):
-        v = queue[i]
-        cell = place[v] * n + distance[v]
-        distance[v] = -1
-        if table[cell] == 0:
-            touched[n_touched] = cell
-            n_touched += 1
-        table[cell] += 1
-    return n_touched
+    return tail

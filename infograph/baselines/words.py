@@ -1,10 +1,16 @@
-"""Words of graphs: tokens, vocabularies, rooted subtrees, and products of their counts."""
+"""Words of graphs: 128-bit tokens, vocabularies, rooted subtrees, and products of their counts.
+
+A token is what a label, a colour or a path is, as two numbers that mean the same in every data set.
+Features are named by tokens of their contents. So new graphs are counted on their own and matched with the
+fitted ones by looking tokens up; nothing is refined or numbered jointly. Two different contents among 10^7
+share a token with a chance below 10^-24.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +29,6 @@ FREQUENT = 1 / 32  # columns in more graphs than this are multiplied as dense bl
 BLOCK = 2**25  # numbers in a dense block: 256 MB
 Floats = NDArray[np.float64]
 Matrix: TypeAlias = Any  # a (G, F) numpy array or scipy CSR matrix, both float64
-
-
-# 128-bit tokens: what a label, a colour or a path is, as two numbers that mean the same in every data set.
-#
-# A kernel's features are named by tokens made of their contents. So new graphs are counted on their own and
-# matched with the fitted ones by looking tokens up; nothing is refined or numbered jointly. Two different
-# contents among 10^7 share a token with a chance below 10^-24.
 
 
 def mix(values: Tokens) -> Tokens:
@@ -73,69 +72,39 @@ def _column_tokens(column: Column, values: NDArray[Any]) -> Tokens:
     return join(*(np.tile(part.view(np.uint64), (2, 1)) for part in np.ascontiguousarray(numbers.T)))
 
 
-class Vocabulary:
-    """Known features in the order of their tokens.
-
-    Args:
-        tokens: (2, F) distinct tokens, in any order.
-    """
-
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens: Tokens = np.ascontiguousarray(tokens[:, _order(tokens)])  # (2, F)
-
-    @classmethod
-    def of(cls, tokens: Tokens) -> tuple[Self, NDArray[np.int64]]:
-        """The vocabulary of distinct tokens, and where each of them went. (2, F) -> (F,)."""
-        order = _order(tokens)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        made = cls.__new__(cls)
-        made.tokens = np.ascontiguousarray(tokens[:, order])
-        return made, place
-
-    def __len__(self) -> int:
-        return int(self.tokens.shape[1])
-
-    def find(self, tokens: Tokens) -> NDArray[np.int64]:
-        """The feature of every token, -1 where it is not known. (2, T) -> (T,)."""
-        if not len(self):
-            return np.full(tokens.shape[1], -1, np.int64)
-        first, second = self.tokens
-        last = len(self) - 1
-        place = np.minimum(np.searchsorted(first, tokens[0]), last)
-        later = (first[place] == tokens[0]) & (second[place] < tokens[1])
-        while later.any():  # equal first halves follow each other; among 10^7 tokens hardly ever
-            place = np.minimum(place + later, last)
-            later = (first[place] == tokens[0]) & (second[place] < tokens[1]) & (place < last)
-        return np.where((first[place] == tokens[0]) & (second[place] == tokens[1]), place, -1)
-
-    def counts(
-        self, tokens: Tokens, counts: Any, place: NDArray[np.int64] | None = None
-    ) -> tuple[Any, NDArray[np.float64]]:
-        """Counts of features named by tokens, in the known order, and their full sums of squares.
-
-        Args:
-            tokens: (2, C) distinct tokens.
-            counts: (G, C) sparse.
-            place: (C,) where the tokens are, if that is known.
-
-        Returns:
-            (G, F) sparse counts of the known features, and (G,) sums over known and unknown ones.
-        """
-        place = (self.find(tokens) if place is None else place)[counts.indices]
-        known = place >= 0
-        ptr = np.concatenate([[0], np.cumsum(known)])[counts.indptr]
-        data = counts.data[known].astype(np.float64)
-        matrix = csr_matrix((data, place[known], ptr), shape=(counts.shape[0], len(self)))
-        matrix.sort_indices()
-        return matrix, squared_norms(counts.astype(np.float64))
-
-
-def _order(tokens: Tokens) -> NDArray[np.int64]:
+def sort_tokens(tokens: Tokens) -> tuple[Tokens, NDArray[np.int64]]:
+    """Distinct tokens in order: a vocabulary; and where each of them went. (2, F) -> (2, F), (F,)."""
     order = np.argsort(tokens[0])
     if (np.diff(tokens[0][order]) == 0).any():  # hardly ever
         order = np.lexsort((tokens[1], tokens[0]))
-    return order
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return np.ascontiguousarray(tokens[:, order]), place
+
+
+def find_tokens(known: Tokens, tokens: Tokens) -> NDArray[np.int64]:
+    """The place of every token in a vocabulary, -1 where it is not known. (2, F), (2, T) -> (T,)."""
+    if not known.size:
+        return np.full(tokens.shape[1], -1, np.int64)
+    first, second = known
+    last = len(first) - 1
+    place = np.minimum(np.searchsorted(first, tokens[0]), last)
+    later = (first[place] == tokens[0]) & (second[place] < tokens[1])
+    while later.any():  # equal first halves follow each other; among 10^7 tokens hardly ever
+        place = np.minimum(place + later, last)
+        later = (first[place] == tokens[0]) & (second[place] < tokens[1]) & (place < last)
+    return np.where((first[place] == tokens[0]) & (second[place] == tokens[1]), place, -1)
+
+
+def count_known(known: Tokens, place: NDArray[np.int64], counts: Matrix) -> Matrix:
+    """Counts of what a vocabulary has, in its order. (2, F), places (C,), sparse (G, C) -> sparse (G, F)."""
+    column = place[counts.indices]
+    kept = column >= 0
+    ptr = np.concatenate([[0], np.cumsum(kept)])[counts.indptr]
+    data = counts.data[kept].astype(np.float64)
+    matrix = csr_matrix((data, column[kept], ptr), shape=(counts.shape[0], known.shape[1]))
+    matrix.sort_indices()
+    return matrix
 
 
 def count_subtrees(graphs: GraphSet, rounds: int, node_features: str) -> tuple[Tokens, Matrix]:
@@ -150,26 +119,22 @@ def named_colours(graphs: GraphSet, rounds: int, node_features: str) -> tuple[Co
     "auto" means the node columns, and a constant where there are none.
     """
     colours = refine(graphs, rounds, node_features=node_features)
+    first = np.unique(colours.node_colours[0], return_index=True)[1]
+    if node_features == "degree":
+        degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
+        tokens = [number_tokens(degree[first])]
+    else:
+        tokens = [row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]]
     heard = _edge_tokens(graphs)
-    tokens = [_first_tokens(graphs, colours, node_features)]
     for k, made in enumerate(colours.rounds, start=1):
         tokens.append(_next_tokens(tokens[-1], heard, made, k))
     return colours, tokens
 
 
 def or_degree(graphs: GraphSet, node_features: str = "auto") -> str:
-    """ "auto" where there are node columns, and "degree" where there are none."""
+    """The same, but "degree" for "auto" where there are no node columns."""
     unlabelled = node_features == "auto" and not graphs.schema.features("node")
     return "degree" if unlabelled else node_features
-
-
-def _first_tokens(graphs: GraphSet, colours: Colouring, features: str) -> Tokens:
-    """Tokens of the round-0 colours. (2, C_0)."""
-    first = np.unique(colours.node_colours[0], return_index=True)[1]
-    if features == "degree":
-        degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
-        return number_tokens(degree[first])
-    return row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]
 
 
 def _edge_tokens(graphs: GraphSet) -> Tokens:

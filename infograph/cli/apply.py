@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 import typer
 
 from infograph.cli.options import READING, WHERE, AsJson, ReadingOptions, Source, grouped, names
-from infograph.cli.output import LISTED, Interrupted, print_json, print_predictions, say_rejected, show
+from infograph.cli.output import (
+    LISTED,
+    Interrupted,
+    in_options,
+    print_json,
+    print_predictions,
+    say_rejected,
+    show,
+)
 from infograph.progress import Rows, say
 
 MANY = "Many files"
@@ -48,7 +56,7 @@ def embed(
         ),
     ],
     out: Annotated[
-        str, typer.Option(metavar="PLACE", help="A .parquet, .csv or .npz file, or a folder for many files.")
+        str, typer.Option(metavar="PLACE", help="A .parquet or .csv file, or a folder for many files.")
     ],
     reading: ReadingOptions,
     folder: FolderOptions,
@@ -202,7 +210,7 @@ def store(
 
     [bold]infograph store 'shards/*.parquet' --columns logS --rejects bad.csv --out graphs[/bold]
 
-    [bold]infograph train graphs --scratch scratch --workers 8 --out model[/bold]
+    [bold]infograph train graphs --workers 8 --out model[/bold]
     """
     from infograph.scale.store import store_graphs
 
@@ -284,7 +292,7 @@ def predict(
     )
     say_rejected(graphs)
     for note in table.notes:
-        say(note)
+        say(in_options(note))
     if out is not None:
         write_predictions(table, out)
     if as_json:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,20 +27,15 @@ from infograph.cli.options import (
     parse_size,
     source_name,
 )
-from infograph.cli.output import out as stdout
 from infograph.cli.output import (
     print_facts,
     print_json,
     print_scores,
     print_table,
-    say_left_out,
     say_rejected,
     show,
 )
 from infograph.progress import Stages, say
-
-if TYPE_CHECKING:
-    from infograph.report.comparison import Estimated
 
 
 @grouped
@@ -135,9 +129,6 @@ def compare(
     inner_folds: InnerFolds = 5,
     seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
     errors: Errors = "raise",
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what the methods would take.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare InfoGraph with kernels, embeddings and plain references on your graphs.
@@ -154,7 +145,7 @@ def compare(
     """
     from infograph.evaluate.compare import Limits, Protocol
     from infograph.io import check_outputs
-    from infograph.report.comparison import FILES, HEAD, Comparison, best_line, cells, estimates
+    from infograph.report.comparison import FILES, HEAD, Comparison, best_line, cells
 
     out = out or Path("runs") / f"compare-{source_name(source)}"
     check_outputs([source], *(out / each for each in FILES))
@@ -163,13 +154,6 @@ def compare(
     job = Comparison(
         graphs, names(methods) or [], source_name(source), Protocol(repeats, folds, inner_folds, seed)
     )
-    found = list(estimates(job))
-    for each in found:
-        if each.warning:
-            say(each.warning)
-    if estimate:
-        _show(found, as_json)
-        return
     limits = Limits(parse_duration(budget), parse_size(memory))
     with Stages() as watch:
         rows = job.run(out, limits, watch, workers=workers, on=on)
@@ -181,24 +165,6 @@ def compare(
     for note in job.notes:
         show(note)
     show(f"Table: {out / 'comparison.html'}")
-
-
-def _show(found: Sequence[Estimated], as_json: bool) -> None:
-    """What the methods would take, classifier excluded."""
-    if as_json:
-        print_json([vars(each) for each in found])
-        return
-    rows = [
-        [
-            each.method,
-            each.setting,
-            str(each.times),
-            "not known" if each.seconds is None else f"{each.seconds:,.1f}",
-            "" if each.megabytes is None else f"{each.megabytes:,.0f}",
-        ]
-        for each in found
-    ]
-    print_table(["method", "setting", "times", "seconds each", "MB"], rows, texts=(1,))
 
 
 @grouped
@@ -289,8 +255,6 @@ def history(
 ) -> None:
     """Draw the convergence of a training run: every loss term over the epochs, and the validation error.
 
-    Dotted lines are epochs at which the learning rate fell, a ring or a star is the epoch that was kept.
-
     Examples:
 
     [bold]infograph history model --out history.png[/bold]
@@ -298,7 +262,7 @@ def history(
     [bold]infograph history model[/bold]
     """
     from infograph.io import check_outputs
-    from infograph.report.figures import best_rows, draw_history, history_of, history_table, write_history
+    from infograph.report.figures import draw_history, history_of, history_table, write_history
 
     check_outputs([model], out)
     records, unit = history_of(model)
@@ -307,14 +271,11 @@ def history(
     elif out is not None:
         draw_history(records, out, unit=unit)
     if as_json:
-        best = [records[row] for row in best_rows(records)]
         file = None if out is None else str(out)
-        print_json({"file": file, "unit": unit, "best": best, "history": records})
+        print_json({"file": file, "unit": unit, "history": records})
         return
     if out is None:
-        head, rows = history_table(records, unit, width=stdout().width)
-        print_table(head, rows, texts=())
-        left_out = [name for name in history_table(records, unit)[0] if name not in head]
-        say_left_out(left_out, "FILE.csv")
+        head, rows = history_table(records, unit)
+        print_table([name.replace(", ", ",\n") for name in head], rows, texts=())
         return
     show(f"{out}: {len(records):,} epochs")

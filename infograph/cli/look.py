@@ -243,10 +243,10 @@ def _print_duplicates(groups: list[list[Any]], total: int, *, as_json: bool) -> 
 
 def _write_hits_page(path: Path, title: str, hits: Hits, drawn: dict[Any, str]) -> None:
     from infograph.io import replaced_file
-    from infograph.report.pages import hits_body, page
+    from infograph.report.pages import hits_page
 
     with replaced_file(path) as work:
-        work.write_text(page(title, hits_body(hits, drawn)), encoding="utf-8")
+        work.write_text(hits_page(title, hits, drawn), encoding="utf-8")
 
 
 @grouped
@@ -355,12 +355,12 @@ def explore(
     """Look at all graphs of an index on a map: search, compare, choose regions, place new graphs.
 
     The map is made once and kept in the folder. The server stops with Ctrl-C. Its address answers programs,
-    too: /docs says how. For a map as one file see infograph map.
+    too: /openapi.json says how. For a map as one file see infograph map.
 
     Example: [bold]infograph explore index --colour y[/bold]
     """
     from infograph.explore import make_atlas, serve
-    from infograph.explore.serving import check_server, is_loopback, open_socket
+    from infograph.explore.guard import check_server, is_loopback, open_socket
     from infograph.index import GraphIndex
 
     check_server()

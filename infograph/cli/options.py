@@ -286,9 +286,6 @@ class ModelOptions:
             parser=numbers, metavar="NUMBER", help="L2 penalty.", rich_help_panel=TRAINING, show_default="0"
         ),
     ] = None
-    max_nodes: Annotated[
-        int | None, typer.Option(help="Nodes per step.", rich_help_panel=TRAINING, show_default="200000")
-    ] = None
     memory_mb: Annotated[
         float | None, typer.Option(help="Memory for scores.", rich_help_panel=TRAINING, show_default="512")
     ] = None
@@ -365,13 +362,14 @@ class ModelOptions:
     def estimator(self, columns: ColumnOptions) -> InfoGraph:
         """An estimator with these settings, not fitted."""
         from infograph.estimators.infograph import InfoGraph
+        from infograph.parameters import changed
 
         settings = self.settings(columns)
         several = [name for name, value in settings.items() if isinstance(value, tuple)]
         if several:
             option = f"--{several[0].replace('_', '-')}"
             raise typer.BadParameter("several values are a search, which needs --target", param_hint=option)
-        return InfoGraph(**settings)
+        return changed(InfoGraph(), settings)
 
 
 @dataclass(frozen=True)
@@ -514,6 +512,7 @@ class LabelOptions:
     ) -> tuple[SemiSupervised, dict[str, tuple[float, ...]]]:
         """An estimator with what was given, not fitted, and the settings to search."""
         from infograph.estimators.labelled import InfoGraphClassifier, InfoGraphRegressor
+        from infograph.parameters import changed
 
         own = ("lam", "early_stopping", "n_models", "transfer", "init_from", "objective")
         given: dict[str, Any] = {**model.settings(columns), **{name: getattr(self, name) for name in own}}
@@ -528,12 +527,11 @@ class LabelOptions:
                 param_hint="--objective",
             )
         kind = InfoGraphRegressor if task == "regression" else InfoGraphClassifier
-        strange = [name for name in settings if name not in kind._get_param_names()]
-        if strange:
-            option = f"--{strange[0].replace('_', '-')}"
-            raise typer.BadParameter("it is for training without --target", param_hint=option)
         grid = {name: value for name, value in settings.items() if isinstance(value, tuple)}
-        return kind(**{name: value for name, value in settings.items() if name not in grid}), grid
+        made = changed(kind(), {name: value for name, value in settings.items() if name not in grid})
+        for name, values in grid.items():
+            changed(made, {name: values[0]})  # refuses what its objective does not have
+        return made, grid
 
 
 @dataclass(frozen=True)
@@ -550,26 +548,12 @@ class TeamOptions:
         ),
     ] = 1
     on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE, rich_help_panel=WORKERS)] = "local"
-    negatives: Annotated[
-        Literal["global", "local"],
-        typer.Option(
-            help="Contrast with the graphs of all workers, or of one's own only.", rich_help_panel=WORKERS
-        ),
-    ] = "global"
-    scratch: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep what does not fit into memory there.",
-            rich_help_panel=WORKERS,
-        ),
-    ] = None
 
     def refuse(self) -> None:
         """Say what the options are for, where a model is to learn labels."""
         if self != TeamOptions():
             raise typer.BadParameter(
-                "--workers, --on, --negatives and --scratch are for training without labels: leave out "
+                "--workers and --on are for training without labels: leave out "
                 "--target, and start from the encoder with --init-from"
             )
 

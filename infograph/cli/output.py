@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from infograph.evaluate.evaluation import Row
     from infograph.learn.predictions import Predictions
     from infograph.learn.training import ErrorRow
-    from infograph.learn.tune import GridTrial
+    from infograph.learn.tune import Trial
 
 LISTED = 20  # rejected graphs; files list all of them
 SHOWN = 50  # predictions
@@ -108,7 +110,7 @@ def print_errors(rows: Sequence[ErrorRow]) -> None:
     print_table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
 
 
-def print_trials(trials: Sequence[GridTrial]) -> None:
+def print_trials(trials: Sequence[Trial]) -> None:
     """A table of the settings of a search and their errors, the best one marked."""
     if not trials:
         return
@@ -221,12 +223,27 @@ def _sentence(error: BaseException) -> tuple[str, int]:
         message: str = error.format_message()  # type: ignore[attr-defined]
         return f"Error: {message.rstrip('.')}. --help shows what is possible.", MISTAKE
     if isinstance(error, InfoGraphError):
-        return f"Error: {error}", MISTAKE
+        return f"Error: {in_options(str(error))}", MISTAKE
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"Error: {where}{error.strerror or error}", MISTAKE
     kind = type(error).__name__
     return f"Failed: {kind}: {error} (INFOGRAPH_DEBUG=1 shows where; please report it)", DEFECT
+
+
+def in_options(text: str) -> str:
+    """What the library says of its parameters as options: unlabelled=-1 is --unlabelled -1."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2].strip("'")
+        return f"--{'target' if name == 'y' else name} {shlex.quote(value)}"
+
+    text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
+    refused = re.fullmatch(r"The '(\w+)' parameter of \w+ must be (.+)\. Got (.+) instead\.", text)
+    if refused:
+        return f"--{refused[1].replace('_', '-')} must be {refused[2]}, not {refused[3]}"
+    names = "unlabelled|labelled|validation|test|label|y|n_models"
+    return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 
 @contextmanager

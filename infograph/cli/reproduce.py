@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from infograph.cells import Cell, Result
     from infograph.evaluate.evaluation import Score
     from infograph.evaluate.published import Figure
-    from infograph.paper.run import Done, Standing
+    from infograph.paper.run import Done, Status
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
@@ -38,21 +38,21 @@ def status(results: Results = RESULTS, as_json: AsJson = False) -> None:
 
     Example: [bold]infograph reproduce status[/bold]
     """
-    from infograph.paper.run import standings, total
+    from infograph.paper.run import total, whole_status
 
-    found = standings(results)
+    found = whole_status(results)
     if as_json:
         keys = ("table", "column", "row")
-        print_json([{key: getattr(e, key) for key in keys} | vars(e.outlook) for e in found])
+        print_json([dict(zip(keys, place, strict=True)) | vars(state) for place, state in found.items()])
         return
     rows: list[tuple[str, ...]] = []
-    for table in dict.fromkeys(each.table for each in found):
-        mine = [each for each in found if each.table == table]
-        whole = total([each.outlook for each in mine])
+    for table in dict.fromkeys(table for table, _, _ in found):
+        mine = {place[1:]: state for place, state in found.items() if place[0] == table}
+        whole = total(mine.values())
         rows.append((table, f"{whole.done}/{whole.cells}", str(whole), ""))
-        for column in dict.fromkeys(each.column for each in mine):
-            part = [each for each in mine if each.column == column]
-            state = total([each.outlook for each in part])
+        for column in dict.fromkeys(column for column, _ in mine):
+            part = {row: state for (where, row), state in mine.items() if where == column}
+            state = total(part.values())
             rows.append((f"  {column}", f"{state.done}/{state.cells}", str(state), _missing(part)))
     print_table(("", "done", "time left", "of it"), rows, texts=(2, 3))
     show("Times are for one cell after the other.")
@@ -119,14 +119,13 @@ class RunOptions:
         return [each.result for each in done if each.result is not None]
 
     def _run_stage(self, cells: Sequence[Cell], until: float | None) -> list[Done]:
-        from infograph.paper.run import Durations, run_grid, split_cells
+        from infograph.paper.run import Durations, run_grid
         from infograph.progress import ProgressReport
 
-        there, missing = split_cells(cells, self.results)
         known = Durations(self.results, cells)
-        if missing:
-            left = known.outlook(there, missing, self.workers)
-            say(f"{len(there)} of {len(cells)} cells are there; left: {left}")
+        left = known.status(cells, self.workers)
+        if left.done < left.cells:
+            say(f"{left.done} of {left.cells} cells are there; left: {left}")
         done = []
         for each in run_grid(
             cells,
@@ -142,12 +141,10 @@ class RunOptions:
                 continue
             what = each.reason
             if each.result is not None:
-                missing.remove(each.cell)
                 known.add(each.cell, each.result["measured"]["seconds"])
-                there.append(each.cell)
                 reason = each.result.get("empty") or each.result.get("lacking")
                 what = reason or f"{each.result['measured']['seconds']:.1f} s"
-            left = known.outlook(there, missing, self.workers)
+            left = known.status(cells, self.workers)
             say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
         return done
 
@@ -305,11 +302,10 @@ def _figure(value: Figure | None) -> str:
     return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
 
 
-def _missing(part: list[Standing]) -> str:
+def _missing(part: Mapping[str, Status]) -> str:
     """The methods that are not done, with their cells; those with nothing at all just by name."""
     texts = []
-    for each in part:
-        state = each.outlook
+    for row, state in part.items():
         if state.done < state.cells:
-            texts.append(f"{each.row} {state.done}/{state.cells}" if state.done else each.row)
+            texts.append(f"{row} {state.done}/{state.cells}" if state.done else row)
     return ", ".join(texts) if len(texts) < len(part) or any("/" in each for each in texts) else "all"

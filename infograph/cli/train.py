@@ -206,7 +206,7 @@ def tune(
         return
     names = list(space)
     rows = [
-        [*(str(each.setting[name]) for name in names), str(each.epochs), f"{each.error:.4g}"]
+        [*(str(each.settings[name]) for name in names), str(each.epochs), f"{each.error:.4g}"]
         for each in found.tried[:LISTED]
     ]
     print_table([*names, "epochs", "error"], rows, texts=(), bold=0)
@@ -223,7 +223,6 @@ def _task(
     """An estimator, what it learns from, and what is searched if nothing else is said."""
     from infograph.data.cleaning import prepare
     from infograph.learn.parts import make_parts
-    from infograph.objectives import WEIGHED
 
     if labels.target is None:
         encoder = model.estimator(columns)
@@ -240,7 +239,7 @@ def _task(
     estimator, grid = labels.estimator(parts.task, model, columns)
     if grid:
         return estimator, parts, {name: list(values) for name, values in grid.items()}
-    weighed = estimator.objective in WEIGHED
+    weighed = hasattr(estimator._parts()["objective"], "lam")
     return estimator, parts, {name: each for name, each in WITH_LABELS.items() if weighed or name != "lam"}
 
 
@@ -326,7 +325,12 @@ def train_encoder(graphs: GraphSet, estimator: InfoGraph, keeping: Keeping, team
     last = estimator.history_[-1] if estimator.history_ else {}
     if keeping.as_json:
         print_json(
-            {"model": str(out), "graphs": len(graphs), "dim": estimator.network_.dim, "last_epoch": last}
+            {
+                "model": str(out),
+                "graphs": len(graphs),
+                "dim": len(estimator.get_feature_names_out()),
+                "last_epoch": last,
+            }
         )
         return
     loss = f", loss {last['loss']:.4g}" if last else ""

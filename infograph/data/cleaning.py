@@ -14,7 +14,7 @@ from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import Mark, Task, task_of, without_mark
 from infograph.data.molecules import SMILES, STRIPPED
 from infograph.data.schema import Column
-from infograph.data.units import graph_column, match_name, split_header
+from infograph.data.units import graph_column, match_name
 from infograph.errors import InvalidParameter
 
 Rule = Literal["mean", "median", "first", "drop", "keep"]
@@ -22,8 +22,7 @@ RULES: tuple[Rule, ...] = ("mean", "median", "first", "drop", "keep")
 ROUNDING = 1e-9  # relative to the values
 Value = float | int | str | bool | None
 Action = Literal["merged", "dropped", "kept"]
-MOLECULES_SHOWN = 5  # molecules that are listed in a terminal
-SHOWN_VALUES = 6  # ids and values of one of them
+SHOWN = 5  # molecules and kinds of pieces that a sentence names
 DONE = {
     "mean": "numbers are averaged, classes are voted on",
     "median": "of numbers the median is taken, classes are voted on",
@@ -31,7 +30,6 @@ DONE = {
     "drop": "molecules whose values disagree are left out",
     "keep": "nothing is changed",
 }
-PIECES_SHOWN = 5  # kinds of pieces that a sentence names
 
 
 def resolve_duplicates(
@@ -68,11 +66,8 @@ def resolve_duplicates(
         classes: targets whose numbers are classes.
 
     Returns:
-        The graphs, each molecule once (unless "keep"), and the report; `print(report)` is made to be read.
-
-    Raises:
-        InvalidParameter: there are no SMILES, a target holds no numbers or classes, or a setting is wrong.
-        SchemaMismatch: there is no such target.
+        The graphs, each molecule once (unless "keep"), and the report: `print(report)` is a sentence,
+        `report.groups` the table of these molecules.
     """
     if rule not in RULES:
         raise InvalidParameter(f"rule={rule!r}: expected one of {', '.join(map(repr, RULES))}")
@@ -80,31 +75,27 @@ def resolve_duplicates(
     chosen = [_target(graphs, name, tolerance, classes) for name in names]
     groups, changed = [], {target.name: graphs.graph[target.name].copy() for target in chosen}
     stays = np.ones(len(graphs), bool)
-    for members in repeated(smiles_of(graphs)):
-        conflicts = [target.name for target in chosen if target.disagrees(members)]
-        dropped = rule == "drop" and bool(conflicts)
-        for target in chosen if rule != "keep" and not dropped else ():
-            changed[target.name][members[0]] = target.resolve(members, rule)
-        if rule != "keep":
-            stays[members if dropped else members[1:]] = False
-        groups.append(_group(graphs, chosen, changed, members, conflicts, rule))
-    report = DuplicateReport(
-        tuple(groups),
-        len(graphs),
-        int(stays.sum()),
-        rule,
-        {target.name: target.column.unit for target in chosen},
-    )
+    for members in _repeated(smiles_of(graphs)):
+        conflicts = tuple(target.name for target in chosen if target.disagrees(members))
+        action: Action = "kept" if rule == "keep" else "dropped" if rule == "drop" and conflicts else "merged"
+        resolved: dict[str, Value] = {}
+        for target in chosen:
+            value = target.resolve(members, rule) if action == "merged" else None
+            resolved[target.name] = None if value is None else target.shown(value)
+            if value is not None:
+                changed[target.name][members[0]] = value
+        if action != "kept":
+            stays[members if action == "dropped" else members[1:]] = False
+        values = {target.name: tuple(map(target.shown, target.stored[members])) for target in chosen}
+        smiles, ids = str(graphs.graph[SMILES.name][members[0]]), tuple(graphs.ids[members].tolist())
+        groups.append(DuplicateGroup(smiles, ids, values, resolved, conflicts, action))
+    report = DuplicateReport(tuple(groups), len(graphs), int(stays.sum()), rule)
     graphs = replace(graphs, graph={**graphs.graph, **changed})
     return (graphs if stays.all() else graphs[np.flatnonzero(stays)]), report
 
 
 def smiles_of(graphs: GraphSet) -> NDArray[Any]:
-    """The canonical SMILES of molecules. (G,).
-
-    Raises:
-        InvalidParameter: these are no molecules, or were read without their SMILES.
-    """
+    """The canonical SMILES of molecules. (G,)."""
     if SMILES.name not in graphs.graph:
         have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
         raise InvalidParameter(
@@ -114,7 +105,7 @@ def smiles_of(graphs: GraphSet) -> NDArray[Any]:
     return np.asarray(graphs.graph[SMILES.name])
 
 
-def repeated(smiles: NDArray[Any]) -> list[IntArray]:
+def _repeated(smiles: NDArray[Any]) -> list[IntArray]:
     """Positions of the graphs of each molecule that stands there more than once, in order."""
     _, molecule, counts = np.unique(smiles, return_inverse=True, return_counts=True)
     order = np.argsort(molecule, kind="stable")
@@ -193,25 +184,6 @@ def _target(
     return _Target(column, stored, votes, tolerance)
 
 
-def _group(
-    graphs: GraphSet,
-    targets: Sequence[_Target],
-    changed: Mapping[str, NDArray[Any]],
-    members: IntArray,
-    conflicts: Sequence[str],
-    rule: Rule,
-) -> DuplicateGroup:
-    merged = rule != "keep" and not (rule == "drop" and conflicts)
-    return DuplicateGroup(
-        smiles=str(graphs.graph[SMILES.name][members[0]]),
-        ids=tuple(graphs.ids[members].tolist()),
-        values={t.name: tuple(t.shown(value) for value in t.stored[members]) for t in targets},
-        resolved={t.name: t.shown(changed[t.name][members[0]]) if merged else None for t in targets},
-        conflicts=tuple(conflicts),
-        action="merged" if merged else "kept" if rule == "keep" else "dropped",
-    )
-
-
 @dataclass(frozen=True)
 class DuplicateGroup:
     """The graphs of one molecule.
@@ -232,32 +204,21 @@ class DuplicateGroup:
     conflicts: tuple[str, ...]
     action: Action
 
-    def __str__(self) -> str:
-        parts = [f"{self.smiles}  (ids {_listed([repr(i) for i in self.ids])})"]
-        for name, values in self.values.items():
-            result = {"dropped": "dropped", "kept": "kept"}.get(self.action) or show(
-                self.resolved[name], "unlabelled"
-            )
-            parts.append(f"{name}: {_listed([show(value) for value in values])} -> {result}")
-        return "  ".join(parts)
-
 
 @dataclass(frozen=True)
 class DuplicateReport:
-    """All molecules that stand in a set more than once, and what was done about them.
+    """All molecules that stand in a set more than once, and what was done about them; prints as a sentence.
 
     Attributes:
-        groups: one entry per such molecule, in the order of the input.
+        groups: the table, a row per such molecule, in the order of the input.
         n_graphs, n_left: graphs before and after.
         rule: what was asked for.
-        units: target -> unit, empty where it has none.
     """
 
     groups: tuple[DuplicateGroup, ...]
     n_graphs: int
     n_left: int
-    rule: str
-    units: Mapping[str, str]
+    rule: Rule
 
     @property
     def conflicting(self) -> tuple[DuplicateGroup, ...]:
@@ -265,39 +226,22 @@ class DuplicateReport:
         return tuple(group for group in self.groups if group.conflicts)
 
     @property
-    def n_repeated(self) -> int:
-        """Graphs whose molecule stands there more than once."""
-        return sum(len(group.ids) for group in self.groups)
+    def count(self) -> str:
+        """How many molecules and graphs this is about."""
+        graphs = sum(len(group.ids) for group in self.groups)
+        stand = "molecule stands" if len(self.groups) == 1 else "molecules stand"
+        return f"{len(self.groups):,} {stand} there more than once ({graphs:,} of {self.n_graphs:,} graphs)"
 
     def __str__(self) -> str:
         if not self.groups:
             return f"No molecule stands there more than once ({self.n_graphs:,} graphs)."
-        n_groups, conflicting = len(self.groups), self.conflicting
-        lines = [
-            f"{n_groups:,} {'molecule stands' if n_groups == 1 else 'molecules stand'} there more than once "
-            f"({self.n_repeated:,} of {self.n_graphs:,} graphs); {self.n_left:,} graphs are left.",
-            f"Rule {self.rule}: {DONE[self.rule]}. The values of {len(conflicting):,} disagree.",
-        ]
-        units = [
-            f"{name} in {unit}" for name, unit in self.units.items() if unit and not split_header(name)[1]
-        ]
-        lines += [f"Units: {', '.join(units)}."] if units else []
-        ordered = [*conflicting, *(group for group in self.groups if not group.conflicts)]
-        lines += [f"  {group}" for group in ordered[:MOLECULES_SHOWN]]
-        more = n_groups - MOLECULES_SHOWN
-        return "\n".join([*lines, f"  ... and {more:,} more"] if more > 0 else lines)
-
-
-def show(value: Value, missing: str = "missing") -> str:
-    """A value as in a table: six digits of a number."""
-    if value is None:
-        return missing
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = [f"... {len(texts) - SHOWN_VALUES} more"] if len(texts) > SHOWN_VALUES else []
-    return ", ".join([*texts[:SHOWN_VALUES], *more])
+        names = [group.smiles for group in self.conflicting]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        named = f": {', '.join(names[:SHOWN])}{more}" if names else ""
+        return (
+            f"{self.count}; {self.n_left:,} graphs are left. Rule {self.rule}: {DONE[self.rule]}. The values "
+            f"of {len(names):,} disagree{named}."
+        )
 
 
 def prepare(
@@ -319,9 +263,6 @@ def prepare(
 
     Returns:
         The graphs, and sentences on stripped pieces and repeated molecules.
-
-    Raises:
-        InvalidParameter: a rule for graphs that are no molecules; or no graph has the `unlabelled` value.
     """
     names = [graph_column(graphs.schema, name).name for name in targets]
     graphs = without_mark(graphs, names, unlabelled, needed=True)
@@ -332,22 +273,13 @@ def prepare(
         classes = (task or task_of(graphs, columns)) == "classification"
         graphs, report = resolve_duplicates(graphs, names, rule=duplicates, classes=names if classes else ())
         return graphs, [*notes, str(report)]
-    if graphs.schema.column("graph", "smiles") is not None:
-        groups = repeated(smiles_of(graphs))
-        if groups:
-            molecules = "molecule stands" if len(groups) == 1 else "molecules stand"
+    if SMILES.name in graphs.graph:
+        _, report = resolve_duplicates(graphs, [], rule="keep")
+        if report.groups:
             notes.append(
-                f"{len(groups):,} {molecules} there more than once ({sum(map(len, groups)):,} of "
-                f"{len(graphs):,} graphs), and may be on both sides of the split; --duplicates mean "
-                f"makes one of each."
+                f"{report.count}, and may be on both sides of the split; duplicates='mean' makes one of each."
             )
     return graphs, notes
-
-
-def n_stripped(graphs: GraphSet) -> int:
-    """How many molecules lost a piece when they were read with `salts="strip"`."""
-    values = graphs.graph.get(STRIPPED.name)
-    return 0 if values is None else int(np.count_nonzero(values != ""))
 
 
 def describe_stripped(graphs: GraphSet) -> str:
@@ -355,11 +287,11 @@ def describe_stripped(graphs: GraphSet) -> str:
 
     Empty where nothing was.
     """
-    count = n_stripped(graphs)
-    if not count:
+    texts = [text for text in graphs.graph.get(STRIPPED.name, ()) if text]
+    if not texts:
         return ""
-    pieces = Counter(piece for text in graphs.graph[STRIPPED.name] for piece in set(text.split(".")) if piece)
+    pieces = Counter(piece for text in texts for piece in set(text.split(".")))
     ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
-    named = ", ".join(f"{smiles} ({times:,}x)" for smiles, times in ordered[:PIECES_SHOWN])
-    more = f" and {len(ordered) - PIECES_SHOWN} more kinds" if len(ordered) > PIECES_SHOWN else ""
-    return f"{count:,} of {len(graphs):,} molecules lost a piece: {named}{more}"
+    named = ", ".join(f"{smiles} ({times:,}x)" for smiles, times in ordered[:SHOWN])
+    more = f" and {len(ordered) - SHOWN} more kinds" if len(ordered) > SHOWN else ""
+    return f"{len(texts):,} of {len(graphs):,} molecules lost a piece: {named}{more}"

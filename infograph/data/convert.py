@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import POSITIONS, GraphSet, IntArray, Rejected, align, concatenate, pointer
-from infograph.data.schema import Category, Column, Kind, Level, Schema
-from infograph.errors import InvalidGraph, InvalidParameter, NothingLeft
+from infograph.data.schema import LEVELS, Category, Column, Kind, Level, Schema
+from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, NothingLeft
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -26,13 +26,44 @@ ACCEPTED = (
     "(edge_index, node_features) tuples, SMILES strings or RDKit molecules"
 )
 Errors = Literal["raise", "skip"]
-LARGEST = float(np.finfo(np.float32).max)
-Widths = dict[tuple[str, str], tuple[int, ...]]
+Salts = Literal["keep", "strip"]
 Choice = str | Sequence[str] | Mapping[str, Kind | None] | None
-LEVELS: tuple[Level, ...] = ("node", "edge")
+Widths = dict[tuple[str, str], tuple[int, ...]]
+LARGEST = float(np.finfo(np.float32).max)
 FLOATS = (float, np.floating, np.ndarray, list, tuple, Fraction, Decimal)
 PLAIN = (str, int, float, np.integer, np.floating)
-Salts = Literal["keep", "strip"]
+PYG = Schema(
+    node=(Column("pos", "float", used=False, role="position"),),
+    edge=(Column("edge_weight", "float", role="weight"),),
+)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a user may say about graphs and their files; `infograph.read_graphs` explains each."""
+
+    errors: Errors = "raise"
+    schema: Schema | None = None
+    smiles: str | None = None
+    id: str | None = None
+    label: str | None = None
+    node: Choice = None
+    edge: Choice = None
+    weight: str | None = None
+    directed: bool = False
+    hydrogens: bool | None = None
+    stereo: bool | None = None
+    salts: Salts | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_errors(self.errors)
+
+    @property
+    def of_molecules(self) -> dict[str, Any]:
+        """Those that `infograph.data.molecules.from_molecules` takes."""
+        names = ("errors", "schema", "hydrogens", "stereo", "salts")
+        return {name: getattr(self, name) for name in names}
 
 
 def as_graphset(
@@ -67,51 +98,23 @@ def as_graphset(
         InvalidParameter: the source is of no known kind, or empty.
         SchemaMismatch: the graphs lack a column of `schema`.
     """
+    options = ReadOptions(
+        errors=errors, schema=schema, node=node, edge=edge, weight=weight, hydrogens=hydrogens, salts=salts
+    )
     if isinstance(source, GraphSet):
         graphs = _with_ids(source, ids)
     elif isinstance(source, str | Path):
-        from infograph.data.read import read_graphs
+        from infograph.data.read import read
 
-        graphs = read_graphs(
-            source,
-            node=node,
-            edge=edge,
-            weight=weight,
-            hydrogens=hydrogens,
-            salts=salts,
-            errors=errors,
-            schema=schema,
-        )
-        graphs = _with_ids(graphs, ids)
+        graphs = _with_ids(read(source, options), ids)
     else:
-        graphs = _from_list(
-            _items(source),
-            node=node,
-            edge=edge,
-            weight=weight,
-            hydrogens=hydrogens,
-            salts=salts,
-            ids=ids,
-            errors=errors,
-            schema=schema,
-        )
+        graphs = _from_list(_items(source), options, ids)
     if not len(graphs):
         raise InvalidParameter("no graphs: the GraphSet is empty")
     return graphs if schema is None else align(graphs, schema, keep=keep)
 
 
-def _from_list(
-    items: list[Any],
-    *,
-    node: Choice,
-    edge: Choice,
-    weight: str | None,
-    hydrogens: bool | None,
-    salts: Salts | None,
-    ids: Sequence[str | int] | None,
-    errors: Errors,
-    schema: Schema | None,
-) -> GraphSet:
+def _from_list(items: list[Any], options: ReadOptions, ids: Sequence[str | int] | None) -> GraphSet:
     if not items:
         raise InvalidParameter(f"no graphs: the list is empty; expected {ACCEPTED}")
     first = next((item for item in items if not is_missing(item)), None)
@@ -120,28 +123,23 @@ def _from_list(
     if ids is not None and len(ids) != len(items):
         raise InvalidParameter(f"{len(ids)} ids for {len(items)} graphs")
     if isinstance(first, nx.Graph):
-        return from_networkx(
-            items, node=node, edge=edge, weight=weight, ids=ids, errors=errors, schema=schema
-        )
+        return from_networkx(items, options, ids=ids)
     if isinstance(first, str) or _is_a(first, "rdkit.Chem", "Mol"):
         from infograph.data.molecules import from_molecules
 
-        return from_molecules(items, ids=ids, errors=errors, schema=schema, hydrogens=hydrogens, salts=salts)
+        return from_molecules(items, ids=ids, **options.of_molecules)
     if hasattr(first, "edge_index"):
-        return from_pyg(items, ids=ids, errors=errors)
+        return _collect(items, _from_data, options, ids, PYG)
     if isinstance(first, tuple):
-        return from_edges(items, ids=ids, errors=errors)
+        return from_edges(items, options, ids=ids)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
 
 def _items(source: Any) -> list[Any]:
     if _is_a(source, "torch_geometric.data", "Batch"):
         return list(source.to_data_list())
-    if (
-        isinstance(source, nx.Graph)
-        or _is_a(source, "torch_geometric.data", "Data")
-        or _is_a(source, "rdkit", "Mol")
-    ):
+    single = (("networkx", "Graph"), ("torch_geometric.data", "Data"), ("rdkit", "Mol"))
+    if any(_is_a(source, package, name) for package, name in single):
         raise InvalidParameter(f"one single graph ({type(source).__name__}): put it into a list")
     if _is_a(source, "pandas", "DataFrame"):
         raise InvalidParameter("a whole DataFrame: pass its SMILES column, for instance table['smiles']")
@@ -189,10 +187,7 @@ class Record:
 
 
 def assemble(
-    records: Iterable[Record | Rejected],
-    *,
-    errors: Errors = "raise",
-    columns: Schema | None = None,
+    records: Iterable[Record | Rejected], *, errors: Errors = "raise", columns: Schema | None = None
 ) -> GraphSet:
     """Check every graph and join them.
 
@@ -200,42 +195,33 @@ def assemble(
         records: graphs, or what stands in the place of one that could not be read.
         errors: "raise" at the first bad graph, or "skip" it and list it in `rejected`.
         columns: kinds, units and defaults of columns known beforehand; the rest is inferred from the values.
-
-    Raises:
-        InvalidGraph: names the graph and what is wrong with it.
-        InvalidParameter: there is no graph at all.
     """
     check_errors(errors)
     good: list[Record] = []
     rejected: list[Rejected] = []
     widths: Widths = {}
     for index, record in enumerate(records):
+        graph_id = index if record.graph_id is None else record.graph_id
         problem = record.problem if isinstance(record, Rejected) else _problem(record, good[:1], widths)
-        if isinstance(record, Record):
-            record = record if record.graph_id is not None else replace(record, graph_id=index)
         if problem and errors == "raise":
-            raise InvalidGraph(problem, index=index, graph_id=record.graph_id)
+            raise InvalidGraph(problem, index=index, graph_id=graph_id)
         if problem:
-            rejected.append(Rejected(index, index if record.graph_id is None else record.graph_id, problem))
+            rejected.append(Rejected(index, graph_id, problem))
         elif isinstance(record, Record):
-            good.append(record)
+            good.append(record if record.graph_id is not None else replace(record, graph_id=index))
     if not good:
-        raise NothingLeft(nothing_left(rejected), len(rejected), rejected)
+        raise nothing_left(rejected)
     return _join(good, rejected, columns or Schema())
 
 
-def collect(
+def _collect(
     items: Iterable[Any],
     record: Callable[[Any], Record],
-    *,
-    ids: Sequence[str | int] | None = None,
-    errors: Errors = "raise",
+    options: ReadOptions,
+    ids: Sequence[str | int] | None,
     columns: Schema | None = None,
 ) -> GraphSet:
-    """`record` over all items, then `assemble`.
-
-    An item that `record` refuses keeps its place as rejected, and so does a `Rejected` among the items.
-    """
+    """`record` over all items, then `assemble`; an item that it refuses keeps its place as rejected."""
 
     def attempt(index: int, item: Any) -> Record | Rejected:
         graph_id = index if ids is None else ids[index]
@@ -247,7 +233,9 @@ def collect(
             return Rejected(index, graph_id, str(error.args[0]) if error.args else repr(error))
         return made if ids is None and made.graph_id is not None else replace(made, graph_id=graph_id)
 
-    return assemble((attempt(i, item) for i, item in enumerate(items)), errors=errors, columns=columns)
+    return assemble(
+        (attempt(i, item) for i, item in enumerate(items)), errors=options.errors, columns=columns
+    )
 
 
 def check_errors(errors: str) -> None:
@@ -256,11 +244,12 @@ def check_errors(errors: str) -> None:
         raise InvalidParameter(f"errors={errors!r}: expected 'raise' or 'skip'")
 
 
-def nothing_left(rejected: Sequence[Rejected]) -> str:
-    """What to say when not one graph could be used."""
-    if not rejected:
-        return "no graphs: the input is empty"
-    return f"no graphs: all {len(rejected)} were rejected; the first: {rejected[0].problem}"
+def nothing_left(rejected: Sequence[Rejected]) -> NothingLeft:
+    """What to raise when not one graph could be used."""
+    problem = "no graphs: the input is empty"
+    if rejected:
+        problem = f"no graphs: all {len(rejected)} were rejected; the first: {rejected[0].problem}"
+    return NothingLeft(problem, len(rejected), rejected)
 
 
 def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
@@ -273,6 +262,7 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
     if edges.size and (edges.min() < 0 or edges.max() >= record.n_nodes):
         bad = int(edges[(edges < 0) | (edges >= record.n_nodes)][0])
         return f"an edge leads to node {bad}, but the nodes are 0 ... {record.n_nodes - 1}"
+    seen: Widths = {}
     for level, rows in (("node", record.n_nodes), ("edge", edges.shape[1])):
         columns = getattr(record, level)
         if first and set(columns) != set(getattr(first[0], level)):
@@ -284,10 +274,9 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
             problem = _column_problem(values, rows, widths.get((level, name)))
             if problem:
                 return f"{level} column {name!r}: {problem}"
-    for level in ("node", "edge"):
-        for name, values in getattr(record, level).items():
             if len(values):
-                widths.setdefault((level, name), values.shape[1:])
+                seen[level, name] = values.shape[1:]
+    widths.update(seen)
     return ""
 
 
@@ -297,58 +286,42 @@ def _column_problem(values: NDArray[Any], rows: int, expected: tuple[int, ...] |
     if rows and expected is not None and values.shape[1:] != expected:
         width, first = (math.prod(shape) for shape in (values.shape[1:], expected))
         return f"{width} numbers each, while the first graph has {first}; every graph needs the same width"
-    if values.dtype.kind != "f":
+    if values.dtype.kind != "f" or (np.abs(values) <= LARGEST).all():
         return ""
-    good = np.abs(values) <= LARGEST
-    if good.all():
-        return ""
-    row = int(np.argwhere(~good)[0][0])
-    if np.isfinite(values).all():
+    finite = np.isfinite(values)
+    row = int(np.argwhere(~finite if not finite.all() else np.abs(values) > LARGEST)[0][0])
+    if finite.all():
         return f"a number in row {row} is too large for 32 bits ({values[row]}); rescale the column"
-    row = int(np.argwhere(~np.isfinite(values))[0][0])
     return f"not a finite number in row {row} ({values[row]}); fill or drop it before"
 
 
 def _join(records: Sequence[Record], rejected: Sequence[Rejected], known: Schema) -> GraphSet:
-    node, node_columns = _join_level(records, "node", known)
-    edge, edge_columns = _join_level(records, "edge", known)
-    graph, graph_columns = _join_graph_level(records, known)
+    stored: dict[str, dict[str, NDArray[Any]]] = {level: {} for level in LEVELS}
+    columns: dict[str, list[Column]] = {level: [] for level in LEVELS}
+    for level in LEVELS:
+        for name in dict.fromkeys(name for record in records for name in getattr(record, level)):
+            kept = known.column(level, name)
+            if level == "graph":
+                values, column = store_graph_column(
+                    name, [record.graph.get(name) for record in records], kept
+                )
+            else:
+                parts = [getattr(record, level)[name] for record in records]
+                joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
+                values, column = store_column(name, joined, kept)
+            stored[level][name] = values
+            columns[level].append(column)
     return GraphSet(
         node_ptr=pointer(np.array([record.n_nodes for record in records])),
         edge_ptr=pointer(np.array([record.edges.shape[1] for record in records])),
         edges=np.concatenate([record.edges for record in records], axis=1).astype(np.int32),
-        node=node,
-        edge=edge,
-        graph=graph,
+        node=stored["node"],
+        edge=stored["edge"],
+        graph=stored["graph"],
         ids=id_array([record.graph_id for record in records]),
-        schema=Schema(node=node_columns, edge=edge_columns, graph=graph_columns),
+        schema=Schema(tuple(columns["node"]), tuple(columns["edge"]), tuple(columns["graph"])),
         rejected=tuple(rejected),
     )
-
-
-def _join_level(
-    records: Sequence[Record], level: Literal["node", "edge"], known: Schema
-) -> tuple[dict[str, NDArray[Any]], tuple[Column, ...]]:
-    stored: dict[str, NDArray[Any]] = {}
-    columns: list[Column] = []
-    for name in getattr(records[0], level):
-        parts = [getattr(record, level)[name] for record in records]
-        values = np.concatenate([part for part in parts if len(part)] or parts[:1])
-        stored[name], column = store_column(name, values, known.column(level, name))
-        columns.append(column)
-    return stored, tuple(columns)
-
-
-def _join_graph_level(
-    records: Sequence[Record], known: Schema
-) -> tuple[dict[str, NDArray[Any]], tuple[Column, ...]]:
-    stored: dict[str, NDArray[Any]] = {}
-    columns: list[Column] = []
-    for name in dict.fromkeys(name for record in records for name in record.graph):
-        raw = [record.graph.get(name) for record in records]
-        stored[name], column = store_graph_column(name, raw, known.column("graph", name))
-        columns.append(column)
-    return stored, tuple(columns)
 
 
 def store_column(name: str, values: NDArray[Any], known: Column | None) -> tuple[NDArray[Any], Column]:
@@ -376,11 +349,10 @@ def store_graph_column(
     Unless `known` says otherwise, numbers of which at least one is a float are floats, texts that hardly ever
     repeat are texts, and everything else is categories.
     """
-    kind = known.kind if known else _graph_kind(raw)
-    base = known or Column(name, kind)
-    if kind == "float":
+    base = known or Column(name, _graph_kind([value for value in raw if value is not None]))
+    if base.kind == "float":
         return np.array([np.nan if v is None else _number(v) for v in raw], np.float64), base
-    if kind == "text":
+    if base.kind == "text":
         return np.array(["" if v is None else str(v) for v in raw], np.str_), base
     categories, codes = categorise(objects(raw))
     return codes, replace(base, categories=categories)
@@ -393,12 +365,10 @@ def _number(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _graph_kind(raw: Sequence[Any]) -> Kind:
-    given = [value for value in raw if value is not None]
+def _graph_kind(given: Sequence[Any]) -> Kind:
     if all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in given):
-        return (
-            "float" if not given or any(isinstance(v, float | np.floating) for v in given) else "categorical"
-        )
+        floats = any(isinstance(v, float | np.floating) for v in given)
+        return "float" if floats or not given else "categorical"
     if not all(isinstance(v, str) for v in given):
         return "categorical"
     n_distinct = len(set(given))
@@ -443,23 +413,22 @@ def id_array(ids: Sequence[object]) -> NDArray[Any]:
 
 def is_missing(value: object) -> bool:
     """None, NaN, and pandas' own mark for a missing value."""
-    return (
-        value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
-    )
+    nan = isinstance(value, float) and math.isnan(value)
+    return value is None or nan or type(value).__name__ == "NAType"
 
 
 def from_edges(
     graphs: Iterable[tuple[Any, ...]],
+    options: ReadOptions | None = None,
     *,
     ids: Sequence[str | int] | None = None,
-    errors: Errors = "raise",
 ) -> GraphSet:
     """`(edge_index, node_features)` tuples -> GraphSet; arcs are taken as they are.
 
     `edge_index` is (2, e), or (e, 2) pairs in a list; `node_features` is (n, F) floats or integers, (n,)
     categories, or the number of nodes where there are no features.
     """
-    return collect(graphs, _from_tuple, ids=ids, errors=errors)
+    return _collect(graphs, _from_tuple, options or ReadOptions(), ids)
 
 
 def _from_tuple(pair: tuple[Any, ...]) -> Record:
@@ -469,69 +438,51 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     edges, features = (_numpy(part) for part in pair)
     if isinstance(pair[0], list) and edges.ndim == 2 and edges.shape[1] == 2:
         edges = edges.T
-    edges = edges.reshape(2, 0) if edges.size == 0 else edges
-    _check_integers(edges)
-    if features.ndim == 0 and features.dtype.kind not in "iu":
+    edges = _arcs(edges.reshape(2, 0) if edges.size == 0 else edges)
+    if features.ndim:
+        return Record(len(features), edges, node=_split("x", features))
+    if features.dtype.kind not in "iu":
         raise TypeError(
             f"node_features of {type(pair[1]).__name__}, expected an array or the number of nodes"
         )
-    if features.ndim == 0:
-        return Record(int(features), edges.astype(np.int64))
-    return Record(len(features), edges.astype(np.int64), node=_split("x", features))
-
-
-def from_pyg(
-    graphs: Iterable[Any], *, ids: Sequence[str | int] | None = None, errors: Errors = "raise"
-) -> GraphSet:
-    """PyG `Data` objects or a dataset -> GraphSet.
-
-    `x`, `z` and `pos` become node columns, `edge_attr` edge columns, `edge_weight` the weight of messages,
-    `y` a graph column and `id` the graph's id. Integers are categories, one column per dimension. `pos` is
-    kept but not an encoder's input.
-    """
-    known = Schema(
-        node=(Column("pos", "float", used=False, role="position"),),
-        edge=(Column("edge_weight", "float", role="weight"),),
-    )
-    return collect(graphs, _from_data, ids=ids, errors=errors, columns=known)
+    return Record(int(features), edges)
 
 
 def _from_data(data: Any) -> Record:
+    """A PyG `Data`. Integers are categories, one column per dimension; `pos` is no encoder's input.
+
+    `x`, `z` and `pos` become node columns, `edge_attr` edge columns, `edge_weight` the weight of messages,
+    `y` a graph column and `id` the graph's id.
+    """
     if not hasattr(data, "edge_index"):
         raise TypeError(f"expected a PyG Data, got {type(data).__name__}")
-    edges = np.zeros((2, 0)) if data.edge_index is None else _numpy(data.edge_index)
-    _check_integers(edges)
-    own = data["id"] if _has(data, "id") else None
-    label = _numpy(data.y).ravel() if _has(data, "y") else np.zeros(0)
+
+    def columns(*names: str) -> dict[str, NDArray[Any]]:
+        given = [(name, getattr(data, name, None)) for name in names]
+        parts = [_split(name, _numpy(values)) for name, values in given if values is not None]
+        return {name: values for part in parts for name, values in part.items()}
+
+    own, y = getattr(data, "id", None), getattr(data, "y", None)
+    labels = [] if y is None else _numpy(y).ravel().tolist()
     return Record(
         n_nodes=int(data.num_nodes or 0),
-        edges=edges.astype(np.int64),
-        node=_columns(data, ("x", "z", "pos")),
-        edge=_columns(data, ("edge_attr", "edge_weight")),
-        graph={"y" if len(label) == 1 else f"y_{i}": value for i, value in enumerate(label.tolist())},
+        edges=_arcs(np.zeros((2, 0)) if data.edge_index is None else _numpy(data.edge_index)),
+        node=columns("x", "z", "pos"),
+        edge=columns("edge_attr", "edge_weight"),
+        graph={"y" if len(labels) == 1 else f"y_{i}": value for i, value in enumerate(labels)},
         graph_id=own if isinstance(own, str | int) else None,
     )
 
 
-def _check_integers(edges: NDArray[Any]) -> None:
+def _arcs(edges: NDArray[Any]) -> IntArray:
     if edges.dtype.kind not in "iu" and edges.size:
         raise TypeError(f"edge_index of {edges.dtype}, expected integers")
-
-
-def _columns(data: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    parts = [_split(name, _numpy(data[name])) for name in names if _has(data, name)]
-    return {name: values for part in parts for name, values in part.items()}
-
-
-def _has(data: Any, name: str) -> bool:
-    return name in data and data[name] is not None
+    return edges.astype(np.int64)
 
 
 def _numpy(values: Any) -> NDArray[Any]:
     """A tensor of any device, a list or an array -> numpy."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values)
+    return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
 
 
 def _split(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -547,13 +498,10 @@ def _split(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 def from_networkx(
     graphs: Iterable[nx.Graph | Rejected],
+    options: ReadOptions | None = None,
     *,
-    node: Choice = None,
-    edge: Choice = None,
-    weight: str | None = None,
     ids: Sequence[str | int] | None = None,
-    errors: Errors = "raise",
-    schema: Schema | None = None,
+    everything: bool = False,
 ) -> GraphSet:
     """networkx graphs, directed or not, simple or multi, with any hashable node ids -> GraphSet.
 
@@ -561,72 +509,88 @@ def from_networkx(
     sequences of numbers) and not all of them integers; anything else is a category. A categorical attribute
     that some nodes or edges of a graph lack is "unknown" there; a missing float is an error, and so is an
     attribute that a graph has nowhere. A float attribute called "pos" or "position" is where a node is in
-    space. Graph attributes (`graph.graph`) of plain types become graph columns,
-    `id` the graph's id.
+    space. Graph attributes (`graph.graph`) of plain types become graph columns, `id` the graph's id.
 
     Args:
         graphs: the graphs.
-        node, edge: attributes to keep: names, or {name: "categorical" | "float"}.
-        weight: the edge attribute that multiplies messages.
+        options: `node`, `edge` and `weight` name attributes; a fitted model's `schema` does so instead.
         ids: the user's ids; by default the graph attribute `id`, or the position.
-        errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
-        schema: the schema of a fitted model, which then says which attributes to keep.
+        everything: whether all attributes are kept where `node` and `edge` do not choose.
     """
-    graphs = list(graphs)
+    graphs, options = list(graphs), options or ReadOptions()
+    node, edge, weight, schema = options.node, options.edge, options.weight, options.schema
     if schema is not None:
-        node, edge = ({c.name: c.kind for c in schema.features(level)} for level in LEVELS)
-        if schema.position is not None and schema.position.used:
-            node[schema.position.name] = "float"
+        seen = [c for c in (*schema.features("node"), schema.position) if c is not None and c.used]
+        node, edge = {c.name: c.kind for c in seen}, {c.name: c.kind for c in schema.features("edge")}
         weight = schema.weight.name if schema.weight else None
-    node_kinds, edge_kinds = _kinds(graphs, node, "node"), _kinds(graphs, edge, "edge")
-    known = Schema(
-        node=tuple(
-            Column(name, kind, _width(schema, "node", name), role=_role(name, kind))
-            for name, kind in node_kinds.items()
-        ),
-        edge=tuple(Column(name, kind, _width(schema, "edge", name)) for name, kind in edge_kinds.items()),
-    )
+    networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
+    columns = _columns(networks, edge, "edge", schema, everything)
     if weight:
-        edge_kinds[weight] = "float"
-        features = (column for column in known.edge if column.name != weight)
-        known = known.replace("edge", (*features, Column(weight, "float", role="weight")))
-    return collect(
-        graphs, lambda graph: _record(graph, node_kinds, edge_kinds), ids=ids, errors=errors, columns=known
-    )
+        columns = [column for column in columns if column.name != weight]
+        columns.append(Column(weight, "float", role="weight"))
+    known = Schema(tuple(_columns(networks, node, "node", schema, everything)), tuple(columns))
+    return _collect(graphs, lambda graph: _record(graph, known), options, ids, known)
 
 
-def _role(name: str, kind: Kind) -> Literal["feature", "position"]:
-    return "position" if kind == "float" and name in POSITIONS else "feature"
+def _columns(
+    graphs: Sequence[nx.Graph], choice: Choice, level: Level, schema: Schema | None, everything: bool
+) -> list[Column]:
+    """The attributes that become columns: those chosen, or all there are. This is the policy for attributes.
+
+    They are as wide as a fitted model knows them: graphs without edges do not show that.
+    """
+    view = "nodes" if level == "node" else "edges"
+    if choice is None and everything:
+        rows = (row[-1] for graph in graphs for row in getattr(graph, view)(data=True))
+        choice = list(dict.fromkeys(name for row in rows for name in row))
+    choice = [choice] if isinstance(choice, str) else () if choice is None else choice
+    if not isinstance(choice, Iterable):
+        raise InvalidParameter(f"{level} attributes {choice!r}: expected names, or names with their kinds")
+    columns = []
+    for name, kind in (choice if isinstance(choice, Mapping) else dict.fromkeys(choice)).items():
+        if kind not in (None, "categorical", "float"):
+            raise InvalidParameter(
+                f"the {level} attribute {name!r} as {kind!r}: expected 'categorical' or 'float'"
+            )
+        values = (row[-1] for graph in graphs for row in getattr(graph, view)(data=name))
+        kind = kind or _infer(value for value in values if value is not None)
+        place = level == "node" and kind == "float" and name in POSITIONS
+        known = None if schema is None else schema.column(level, name)
+        width = 1 if known is None else known.width
+        columns.append(Column(name, kind, width, role="position" if place else "feature"))
+    return columns
 
 
-def _width(schema: Schema | None, level: Level, name: str) -> int:
-    """Numbers per row as a fitted model knows them: graphs without edges do not show it."""
-    column = None if schema is None else schema.column(level, name)
-    return 1 if column is None else column.width
+def _infer(values: Iterable[Any]) -> Kind:
+    kind: Kind = "categorical"
+    for value in values:
+        if hasattr(value, "detach") or isinstance(value, FLOATS):
+            kind = "float"
+        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+            return "categorical"
+    return kind
 
 
-def _record(graph: nx.Graph, node_kinds: Mapping[str, Kind], edge_kinds: Mapping[str, Kind]) -> Record:
+def _record(graph: nx.Graph, known: Schema) -> Record:
     if not isinstance(graph, nx.Graph):
         raise TypeError(f"expected a networkx graph, got {type(graph).__name__}")
     numbers = {name: number for number, name in enumerate(graph.nodes)}
     ends = [(numbers[u], numbers[v]) for u, v in graph.edges()]
     arcs = [data for _, _, data in graph.edges(data=True)]
+    nodes = list(graph.nodes.values())
     edges = np.array(ends, dtype=np.int64).reshape(-1, 2).T  # (2, e)
     rows = np.arange(len(arcs))
     if not graph.is_directed():
         edges, rows = _both_ways(edges)
     own = graph.graph.get("id")
+    columns = {name: v for name, v in graph.graph.items() if isinstance(name, str) and isinstance(v, PLAIN)}
+    columns.pop("id", None)
     return Record(
         n_nodes=len(numbers),
         edges=edges,
-        node={
-            name: _attribute(list(graph.nodes.values()), name, kind, "node")
-            for name, kind in node_kinds.items()
-        },
-        edge={name: _attribute(arcs, name, kind, "edge")[rows] for name, kind in edge_kinds.items()},
-        graph={
-            k: v for k, v in graph.graph.items() if isinstance(k, str) and k != "id" and isinstance(v, PLAIN)
-        },
+        node={column.name: _attribute(nodes, column, "node") for column in known.node},
+        edge={column.name: _attribute(arcs, column, "edge")[rows] for column in known.edge},
+        graph=columns,
         graph_id=own if isinstance(own, str | int) else None,
     )
 
@@ -639,61 +603,25 @@ def _both_ways(edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
     return arcs[:, keep], rows[keep]
 
 
-def _kinds(graphs: Sequence[nx.Graph | Rejected], choice: Choice, level: Level) -> dict[str, Kind]:
-    if isinstance(choice, str):
-        choice = [choice]
-    if choice is not None and not isinstance(choice, Iterable):
-        raise InvalidParameter(f"{level} attributes {choice!r}: expected names, or names with their kinds")
-    wanted = dict(choice) if isinstance(choice, Mapping) else dict.fromkeys(() if choice is None else choice)
-    for name, kind in wanted.items():
-        if kind not in (None, "categorical", "float"):
-            raise InvalidParameter(
-                f"the {level} attribute {name!r} as {kind!r}: expected 'categorical' or 'float'"
-            )
-    return {name: kind or _infer(_values(graphs, name, level)) for name, kind in wanted.items()}
-
-
-def _values(graphs: Sequence[nx.Graph | Rejected], name: str, level: Level) -> Iterator[Any]:
-    for graph in graphs:
-        if isinstance(graph, nx.Graph):
-            data = graph.nodes(data=name) if level == "node" else graph.edges(data=name)
-            yield from (row[-1] for row in data if row[-1] is not None)
-
-
-def _infer(values: Iterable[Any]) -> Kind:
-    kind: Kind = "categorical"
-    for value in values:
-        tensor = hasattr(value, "detach")
-        if tensor or isinstance(value, FLOATS):
-            kind = "float"
-        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-            return "categorical"
-    return kind
-
-
-def _attribute(rows: Sequence[Mapping[str, Any]], name: str, kind: Kind, level: Level) -> NDArray[Any]:
+def _attribute(rows: Sequence[Mapping[str, Any]], column: Column, level: Level) -> NDArray[Any]:
+    name = column.name
     values = [row.get(name) for row in rows]
     missing = sum(value is None for value in values)
     if missing and missing == len(values):
         have = ", ".join(sorted({repr(key) for row in rows for key in row})) or "none"
         raise ValueError(f"no {level} has the attribute {name!r}; the {level}s have: {have}")
-    if kind != "float":
+    if column.kind != "float":
         return objects(values)
     if missing:
         raise ValueError(f"the {level} attribute {name!r} is missing on {missing} of {len(values)} {level}s")
     try:
-        return _numbers(values)
+        made = np.array(
+            [_numpy(value) if hasattr(value, "detach") else value for value in values], np.float64
+        )
     except (ValueError, TypeError, OverflowError):
-        raise ValueError(
-            f"the {level} attribute {name!r} does not hold numbers of one width throughout"
-        ) from None
-
-
-def _numbers(values: Sequence[Any]) -> NDArray[np.float64]:
-    rows = [value.detach().cpu().numpy() if hasattr(value, "detach") else value for value in values]
-    made = np.array(rows, dtype=np.float64)
-    if made.size == 0 and len(rows):
-        raise ValueError("no numbers")
+        made = np.zeros(0)
+    if values and not made.size:
+        raise ValueError(f"the {level} attribute {name!r} does not hold numbers of one width throughout")
     return made
 
 
@@ -702,9 +630,9 @@ def to_networkx(graphs: GraphSet) -> list[nx.Graph]:
 
     A graph all of whose arcs have their reverse becomes undirected; repeated arcs make it a multigraph.
     """
-    node = {c.name: graphs.values("node", c.name) for c in graphs.schema.node}
-    edge = {c.name: graphs.values("edge", c.name) for c in graphs.schema.edge}
-    label = {c.name: graphs.values("graph", c.name) for c in graphs.schema.graph}
+    node, edge, label = (
+        {c.name: graphs.values(level, c.name) for c in getattr(graphs.schema, level)} for level in LEVELS
+    )
     made = []
     for g in range(len(graphs)):
         nodes = range(int(graphs.node_ptr[g]), int(graphs.node_ptr[g + 1]))
@@ -749,11 +677,14 @@ def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
         graphs: the graphs.
         columns: "used" (those encoders see) or "all".
     """
-    import torch
-    from torch_geometric.data import Data
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError as error:
+        raise MissingExtra("torch_geometric", "pyg") from error
 
-    def encoded(level: str) -> Any:
-        chosen = getattr(graphs.schema, level) if columns == "all" else graphs.schema.features(level)  # type: ignore[arg-type]
+    def encoded(level: Level) -> Any:
+        chosen = getattr(graphs.schema, level) if columns == "all" else graphs.schema.features(level)
         parts = [c.encode(getattr(graphs, level)[c.name]) for c in chosen if c.kind != "text"]
         return torch.from_numpy(np.hstack(parts)) if parts else None
 

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import http.client
 import importlib.util
 import logging
 import os
 import re
-import sys
+import shutil
 import tempfile
-import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 
-from infograph.data.graphset import GRAPHSET, GraphSet, open_graphs, save_graphs
+from infograph.data.graphset import GraphSet, open_graphs, save_graphs
 from infograph.data.molecules import BOND, ELEMENT
 from infograph.data.qm9 import HARTREE, atomisation_energies, find_qm9, in_units, read_qm9
 from infograph.data.qm9 import PATTERN as QM9_FILES
-from infograph.data.schema import Column, Level
+from infograph.data.schema import Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
 from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter, UnknownDataset
-from infograph.io import clear_cache, remove_folder
+from infograph.io import check_folder
 from infograph.progress import OnProgress
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -41,8 +40,6 @@ OTHERS = (
     "twitch_egos",
 )
 # fmt: on
-TIMEOUT = 30.0  # seconds without an answer
-CHUNK = 1 << 18
 ATOMS = {
     "MUTAG": ("C", "N", "O", "F", "I", "Cl", "Br"),
     "PTC_MR": (
@@ -54,6 +51,8 @@ BONDS = {
     "MUTAG": ("aromatic", "single", "double", "triple"),
     "PTC_MR": ("triple", "double", "single", "aromatic"),
 }
+NAME = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
+PARSED = "parsed"  # where a set is of which only the parsed form is left
 
 
 def load_dataset(
@@ -70,10 +69,10 @@ def load_dataset(
     """A benchmark data set by name: MUTAG, PTC_MR, REDDIT-BINARY ... or any of the TU collection, or QM9.
 
     Looks in `root`, in the folder that the environment variable `INFOGRAPH_DATA` names, in the cache
-    (`INFOGRAPH_CACHE`, or the platform's) and in an installed package that carries the set (MUTAG: grakel,
+    (`INFOGRAPH_CACHE`, or the platform's) and in an installed package that carries the set (MUTAG: this one,
     QM9: qm9pack), and downloads it otherwise. The parsed set is cached; a set whose counts are known is
     verified. Classes are the graph column "y", coded 0 ... C-1, with their original names as the column's
-    categories. QM9 has twelve targets instead, graph columns with units (`qm9/read.py` lists all columns).
+    categories. QM9 has twelve targets instead, graph columns with units (`read_qm9` lists all columns).
 
     Args:
         name: the set's name; case does not matter.
@@ -96,17 +95,14 @@ def load_dataset(
         MissingExtra: QM9 has to be parsed and RDKit is not installed.
     """
     entry = entry_for(name)
-    _check_energies(entry, units, atomisation)
+    if (units is not None or atomisation) and not entry.is_qm9:
+        option = f"units={units!r}" if units is not None else f"atomisation={atomisation}"
+        raise InvalidParameter(f"{option}: {entry.name} has no energies; leave it out, or load QM9")
+    if units is not None and units not in HARTREE:
+        raise InvalidParameter(f"units={units!r}: energies come in {', '.join(HARTREE)}")
     graphs = _find_and_open(entry, root, progress)
-    if graphs is None and not entry.url:
-        raise _not_found(entry, root, "it cannot be downloaded")
-    if graphs is None and not (is_known(entry) if download is None else download):
-        raise _not_found(entry, root, f"load_dataset({entry.name!r}, download=True) would look for it there")
     if graphs is None:
-        try:
-            graphs = _download_and_open(entry, progress)
-        except DownloadFailed as error:
-            raise _not_found(entry, root, str(error)) from error
+        graphs = _download(entry, root, download, progress)
     if atomisation:
         graphs = atomisation_energies(graphs)
     if units is not None:
@@ -114,59 +110,32 @@ def load_dataset(
     return replace(graphs, schema=graphs.schema.select("node", node).select("edge", edge))
 
 
-def _check_energies(entry: Entry, units: str | None, atomisation: bool) -> None:
-    if (units is not None or atomisation) and not entry.energies:
-        option = f"units={units!r}" if units is not None else f"atomisation={atomisation}"
-        raise InvalidParameter(f"{option}: {entry.name} has no energies; leave it out, or load QM9")
-    if units is not None and units not in HARTREE:
-        raise InvalidParameter(f"units={units!r}: energies come in {', '.join(HARTREE)}")
-
-
 def _find_and_open(entry: Entry, root: str | Path | None, progress: OnProgress | None) -> GraphSet | None:
-    for source in sources(entry, root):
-        graphs = open_parsed(entry, source.path) if source.parsed else _open(entry, source.path, progress)
+    for where, path in _sources(entry, root):
+        graphs = _open_parsed(entry, path) if where == PARSED else _open(entry, path, progress)
         if graphs is not None:
             return graphs
     return None
 
 
-def _open(entry: Entry, path: Path, progress: OnProgress | None = None) -> GraphSet:
-    """The set at `path`, from the cache if it was parsed before."""
-    folder = parsed_folder(entry, path)
-    cached = open_parsed(entry, folder)
-    if cached is not None:
-        return cached
-    return store_parsed(entry, _read(entry, path, progress), folder)
-
-
-def _read(entry: Entry, path: Path, progress: OnProgress | None = None) -> GraphSet:
-    graphs = entry.read(path, entry.name, progress)
-    entry.verify(graphs, path)
-    return graphs
-
-
-def _download_and_open(entry: Entry, progress: OnProgress | None) -> GraphSet:
-    logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
-    if writable(downloads_folder()):
-        return _open(entry, fetch_zip(entry.url, downloads_folder() / f"{entry.name}.zip", progress))
-    with tempfile.TemporaryDirectory() as work:  # the cache is read-only
-        return _read(entry, fetch_zip(entry.url, Path(work) / f"{entry.name}.zip", progress))
-
-
 def _not_found(entry: Entry, root: str | Path | None, reason: str) -> FileMissing | UnknownDataset:
-    comes = "" if entry.url or entry.wheel is None else f" It comes with {_installs(entry.wheel)}."
-    by_hand = f"{entry.name}.zip" if entry.url else f"its files {entry.pattern}"
-    searched_places = (
-        f"Searched: {searched(entry, root)}; {reason}.{comes} To place it by hand, put {by_hand} into "
-        f"a folder and give that as root= or in INFOGRAPH_DATA."
+    searched = [
+        f"{where} {folder}{'' if folder.is_dir() else ' (no such folder)'}"
+        for where, folder in _folders(root)
+    ]
+    if not os.environ.get("INFOGRAPH_DATA"):
+        searched.append("INFOGRAPH_DATA (not set)")
+    comes, by_hand = "", f"{entry.name}.zip"
+    if entry.is_qm9:
+        comes = f" It comes with the package {entry.package}: pip install 'infograph[qm9]'."
+        by_hand = f"its files {QM9_FILES}"
+    places = (
+        f"Searched: {', '.join(searched)}; {reason}.{comes} To place it by hand, put {by_hand} into a folder "
+        f"and give that as root= or in INFOGRAPH_DATA."
     )
-    if is_known(entry):
-        return FileMissing(f"the data set {entry.name} is not on this machine. {searched_places}")
-    return UnknownDataset(f"{unknown(entry.name)} {searched_places}")
-
-
-def _installs(wheel: Wheel) -> str:
-    return f"the package {wheel.package}: pip install 'infograph[{wheel.extra}]'"
+    if _is_known(entry):
+        return FileMissing(f"the data set {entry.name} is not on this machine. {places}")
+    return UnknownDataset(f"{unknown(entry.name)} {places}")
 
 
 @dataclass(frozen=True)
@@ -198,42 +167,24 @@ def describe_datasets(*, root: str | Path | None = None) -> list[DatasetInfo]:
 
     Parses nothing and never uses the network: figures come from the catalogue, or from the cache.
     """
-    known = {entry.name for entry in CATALOGUE}
-    others = {
-        entry_for(name).name for _, folder in folders(root) for name in list_tu(folder) if _is_name(name)
-    }
-    return [_describe(entry, root) for entry in (*CATALOGUE, *map(entry_for, sorted(others - known)))]
-
-
-def _is_name(name: str) -> bool:
-    try:
-        entry_for(name)
-    except UnknownDataset:
-        return False
-    return True
+    found = {name for _, folder in _folders(root) for name in list_tu(folder) if NAME.fullmatch(name)}
+    others = {entry_for(name).name for name in found} - {entry.name for entry in CATALOGUE}
+    return [_describe(entry, root) for entry in (*CATALOGUE, *map(entry_for, sorted(others)))]
 
 
 def _describe(entry: Entry, root: str | Path | None) -> DatasetInfo:
-    source = next(sources(entry, root), None)
-    counts = entry.counts or _counts(entry, source)
-    missing = "download" if entry.url or entry.wheel is None else f"infograph[{entry.wheel.extra}]"
-    info = DatasetInfo(entry.name, str(source.path) if source else "", source.where if source else missing)
+    missing = "infograph[qm9]" if entry.is_qm9 else "download"
+    where, path = next(_sources(entry, root), (missing, None))
+    found = (entry.name, str(path or ""), "cache" if where == PARSED else where)
+    counts = entry.counts
+    if counts is None and path is not None:
+        parsed = _open_parsed(entry, _parsed_folder(entry, path))
+        counts = Counts.of(parsed) if parsed is not None else None
     if counts is None:
-        return info
-    return replace(
-        info,
-        graphs=counts.graphs,
-        mean_nodes=counts.nodes / counts.graphs,
-        mean_edges=counts.arcs / counts.graphs / 2,
-        classes=counts.classes,
-        node_labels=counts.node_labels,
-        edge_labels=counts.edge_labels,
-    )
-
-
-def _counts(entry: Entry, source: Source | None) -> Counts | None:
-    parsed = open_parsed(entry, parsed_folder(entry, source.path)) if source else None
-    return Counts.of(parsed) if parsed is not None else None
+        return DatasetInfo(*found)
+    means = (counts.nodes / counts.graphs, counts.arcs / counts.graphs / 2)
+    labels = (counts.classes, counts.node_labels, counts.edge_labels)
+    return DatasetInfo(*found, counts.graphs, *means, *labels)
 
 
 @dataclass(frozen=True)
@@ -250,63 +201,47 @@ class Counts:
     @classmethod
     def of(cls, graphs: GraphSet) -> Counts:
         """Count; reads only the schema and the pointers, so it is instant on a memory map."""
-        columns = (
-            graphs.schema.column("graph", "y"),
-            *(graphs.schema.column(lvl, "label") for lvl in ("node", "edge")),
-        )
-        classes, node_labels, edge_labels = (len(column.categories) if column else 0 for column in columns)
-        return cls(len(graphs), graphs.n_nodes, graphs.n_edges, classes, node_labels, edge_labels)
-
-
-@dataclass(frozen=True)
-class Wheel:
-    """A Python package that carries a data set in one of its folders; `extra` of this package brings it."""
-
-    package: str
-    folder: str
-    extra: str = ""
-
-
-def _read_tu(path: Path, name: str, progress: OnProgress | None) -> GraphSet:
-    return read_tu(path, name)
-
-
-def _read_qm9(path: Path, name: str, progress: OnProgress | None) -> GraphSet:
-    return read_qm9(path, progress=progress)
+        of_nodes, of_edges = (graphs.schema.column(level, "label") for level in ("node", "edge"))
+        columns = (graphs.schema.column("graph", "y"), of_nodes, of_edges)
+        labels = (len(column.categories) if column else 0 for column in columns)
+        return cls(len(graphs), graphs.n_nodes, graphs.n_edges, *labels)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set. The defaults describe any set of the TU collection; another kind brings its own reader.
+    """One data set: of the TU collection, or QM9.
 
     Attributes:
         name: as its makers spell it.
         counts: what it must hold, None if that is not known.
-        wheel: the package that carries it, if one does.
-        read: (path, name, progress) -> graphs.
-        find: (folder, name) -> its path in that folder, None if it is not there.
-        pattern: its files where its path is a folder; a change of one of them is noticed.
-        url: where its zip is downloaded from; empty if it cannot be.
-        energies: whether it has energies as graph columns, which come in other units on request.
+        package, folder: the Python package that carries it, and where in it; empty if none does.
         version: of the reader; raise it when the same files give another GraphSet, and caches are rebuilt.
     """
 
     name: str
     counts: Counts | None = None
-    wheel: Wheel | None = None
-    read: Callable[[Path, str, OnProgress | None], GraphSet] = _read_tu
-    find: Callable[[Path, str], Path | None] = find_tu
-    pattern: str = "*.txt"
-    url: str = ""
-    energies: bool = False
+    package: str = ""
+    folder: str = ""
     version: int = 1
 
-    def verify(self, graphs: GraphSet, where: Path) -> None:
-        """Refuse graphs that are not this data set.
+    @property
+    def is_qm9(self) -> bool:
+        return self.name == "QM9"
 
-        Raises:
-            InvalidFile: says which counts differ.
-        """
+    @property
+    def url(self) -> str:
+        return f"{TU_COLLECTION}/{self.name}.zip"
+
+    def find(self, folder: Path) -> Path | None:
+        return find_qm9(folder) if self.is_qm9 else find_tu(folder, self.name)
+
+    def read(self, path: Path, progress: OnProgress | None) -> GraphSet:
+        graphs = read_qm9(path, progress=progress) if self.is_qm9 else read_tu(path, self.name)
+        self.verify(graphs, path)
+        return graphs
+
+    def verify(self, graphs: GraphSet, where: Path) -> None:
+        """Refuse graphs that are not this data set."""
         if self.counts is None:
             return
         found, wanted = vars(Counts.of(graphs)), vars(self.counts)
@@ -322,26 +257,14 @@ class Entry:
             )
 
 
-def _tu(name: str, counts: Counts | None = None, wheel: Wheel | None = None) -> Entry:
-    return Entry(name, counts, wheel, url=f"{TU_COLLECTION}/{name}.zip")
-
-
 CATALOGUE: tuple[Entry, ...] = (
-    _tu("MUTAG", Counts(188, 3_371, 7_442, 2, 7, 4), Wheel("grakel", "tests/data/MUTAG", "baselines")),
-    _tu("PTC_MR", Counts(344, 4_915, 10_108, 2, 18, 4)),
-    _tu("IMDB-BINARY", Counts(1_000, 19_773, 193_062, 2)),
-    _tu("IMDB-MULTI", Counts(1_500, 19_502, 197_806, 3)),
-    _tu("REDDIT-BINARY", Counts(2_000, 859_254, 1_991_016, 2)),
-    _tu("REDDIT-MULTI-5K", Counts(4_999, 2_542_071, 5_947_556, 5)),
-    Entry(
-        "QM9",
-        Counts(130_831, 2_359_210, 4_880_720, 0),
-        Wheel("qm9pack", "data", "qm9"),
-        read=_read_qm9,
-        find=find_qm9,
-        pattern=QM9_FILES,
-        energies=True,
-    ),
+    Entry("MUTAG", Counts(188, 3_371, 7_442, 2, 7, 4), "infograph", "data/mutag"),
+    Entry("PTC_MR", Counts(344, 4_915, 10_108, 2, 18, 4)),
+    Entry("IMDB-BINARY", Counts(1_000, 19_773, 193_062, 2)),
+    Entry("IMDB-MULTI", Counts(1_500, 19_502, 197_806, 3)),
+    Entry("REDDIT-BINARY", Counts(2_000, 859_254, 1_991_016, 2)),
+    Entry("REDDIT-MULTI-5K", Counts(4_999, 2_542_071, 5_947_556, 5)),
+    Entry("QM9", Counts(130_831, 2_359_210, 4_880_720, 0), "qm9pack", "data"),
 )
 
 
@@ -351,16 +274,15 @@ def entry_for(name: str) -> Entry:
     Raises:
         UnknownDataset: it cannot be a data set's name, for instance because it is a path.
     """
-    known = {_plain(entry.name): entry for entry in (*CATALOGUE, *map(_tu, OTHERS))}
+    known = {_plain(entry.name): entry for entry in (*CATALOGUE, *map(Entry, OTHERS))}
     if _plain(name) in known:
         return known[_plain(name)]
-    if not re.fullmatch(r"[A-Za-z0-9][\w+-]*", name, re.ASCII):
+    if not NAME.fullmatch(name):
         raise UnknownDataset(unknown(name))
-    return _tu(name)
+    return Entry(name)
 
 
-def is_known(entry: Entry) -> bool:
-    """Whether a data set of that name certainly exists."""
+def _is_known(entry: Entry) -> bool:
     return entry.name in OTHERS or any(entry.name == known.name for known in CATALOGUE)
 
 
@@ -377,111 +299,91 @@ def _plain(name: str) -> str:
     return name.casefold().replace("_", "-")
 
 
-@dataclass(frozen=True)
-class Source:
-    """A data set that was found.
-
-    Attributes:
-        path: its zip, folder, or parsed form.
-        where: "root", "INFOGRAPH_DATA", "cache" or "PACKAGE wheel".
-        parsed: whether `path` is a saved GraphSet.
-    """
-
-    path: Path
-    where: str
-    parsed: bool = False
-
-
-def folders(root: str | Path | None) -> list[tuple[str, Path]]:
+def _folders(root: str | Path | None) -> list[tuple[str, Path]]:
     """The folders that may hold data files, whether they exist or not: (where, folder)."""
-    chosen = [
-        ("root", str(root) if root is not None else ""),
-        ("INFOGRAPH_DATA", os.environ.get("INFOGRAPH_DATA", "")),
-    ]
-    own = [(where, Path(folder).expanduser()) for where, folder in chosen if folder]
-    return [*own, ("cache", cache_folder()), ("cache", downloads_folder())]
+    chosen = {"root": root, "INFOGRAPH_DATA": os.environ.get("INFOGRAPH_DATA")}
+    own = [(where, Path(folder).expanduser()) for where, folder in chosen.items() if folder]
+    return [*own, ("cache", cache_folder()), ("cache", cache_folder() / "downloads")]
 
 
-def sources(entry: Entry, root: str | Path | None = None) -> Iterator[Source]:
-    """All places that hold the set, best first: `root`, `INFOGRAPH_DATA`, the cache, an installed wheel."""
-    for where, folder in folders(root):
-        path = entry.find(folder, entry.name)
+def _sources(entry: Entry, root: str | Path | None = None) -> Iterator[tuple[str, Path]]:
+    """All places that hold the set, best first: (where, its zip, its folder, or its parsed form)."""
+    for where, folder in _folders(root):
+        path = entry.find(folder)
         if path is not None:
-            yield Source(path, where)
-    for path in orphans(entry):
-        yield Source(path, "cache", parsed=True)
-    wheel = wheel_folder(entry)
-    if wheel is not None and entry.wheel is not None:
-        path = entry.find(wheel, entry.name)
-        if path is not None:
-            yield Source(path, f"{entry.wheel.package} wheel")
+            yield where, path
+    if entry.counts is not None:  # it can be verified, so its parsed form is good where its source has gone
+        parsed = (cache_folder() / "parsed" / entry.name).glob(f"v{entry.version}-*")
+        yield from ((PARSED, folder) for folder in sorted(parsed))
+    carrier = wheel_folder(entry)
+    path = entry.find(carrier) if carrier is not None else None
+    if path is not None:
+        yield f"{entry.package} wheel", path
 
 
 def wheel_folder(entry: Entry) -> Path | None:
     """The folder of the set inside an installed package, which is located without being imported."""
-    if entry.wheel is None:
-        return None
     try:
-        spec = importlib.util.find_spec(entry.wheel.package)
+        spec = importlib.util.find_spec(entry.package) if entry.package else None
     except ValueError:  # a stand-in module without a spec
         return None
     if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(spec.submodule_search_locations[0]) / entry.wheel.folder
+    return Path(spec.submodule_search_locations[0]) / entry.folder
 
 
-def searched(entry: Entry, root: str | Path | None) -> str:
-    """The places that were searched in vain, for an error message."""
-    tried = [
-        f"{where} {folder}{'' if folder.is_dir() else ' (no such folder)'}" for where, folder in folders(root)
-    ]
-    if not os.environ.get("INFOGRAPH_DATA"):
-        tried.append("INFOGRAPH_DATA (not set)")
-    if entry.wheel is not None:
-        tried.append(f"the {entry.wheel.package} package{'' if wheel_folder(entry) else ' (not installed)'}")
-    return ", ".join(tried)
-
-
-class DownloadFailed(FileMissing):
-    """An address that cannot be reached, or answers with something else than a complete zip."""
-
-
-def fetch_zip(url: str, target: Path, progress: OnProgress | None = None) -> Path:
-    """Download a zip to `target`; it appears whole or not at all.
-
-    Args:
-        url: its address.
-        target: the file to make, in a folder that exists.
-        progress: called with bytes done and bytes in all (0 if the server does not say).
-
-    Raises:
-        DownloadFailed: the message says why.
-    """
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}-", delete=False) as work:
+def _download(
+    entry: Entry, root: str | Path | None, allowed: bool | None, progress: OnProgress | None
+) -> GraphSet:
+    if entry.is_qm9:
+        raise _not_found(entry, root, "it cannot be downloaded")
+    if not (_is_known(entry) if allowed is None else allowed):
+        raise _not_found(entry, root, f"load_dataset({entry.name!r}, download=True) would look for it there")
+    logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
+    folder = cache_folder() / "downloads"
+    with tempfile.TemporaryDirectory() as work:
         try:
-            _copy(url, work, progress)
-            work.close()
-            if not zipfile.is_zipfile(work.name):
-                raise DownloadFailed(f"{url} did not give a complete zip file")
-            Path(work.name).replace(target)
-        except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, DownloadFailed):
-                raise
-            raise DownloadFailed(f"{url} could not be downloaded ({error})") from error
-        finally:
-            work.close()
-            Path(work.name).unlink(missing_ok=True)
-    return target
+            check_folder(folder)
+        except (OSError, InvalidParameter):  # the cache is read-only
+            folder = Path(work)
+        try:
+            path = _fetch(entry, folder, progress)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise _not_found(entry, root, f"{entry.url} could not be downloaded ({error})") from error
+        return _open(entry, path, progress)
 
 
-def _copy(url: str, work: tempfile._TemporaryFileWrapper[bytes], progress: OnProgress | None) -> None:
-    with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
-        total, done = int(answer.headers.get("Content-Length") or 0), 0
-        while chunk := answer.read(CHUNK):
-            work.write(chunk)
-            done += len(chunk)
-            if progress is not None:
-                progress(done, total)
+def _fetch(entry: Entry, folder: Path, progress: OnProgress | None) -> Path:
+    """The set's zip, which appears whole or not at all."""
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)  # one line for a download is enough
+    downloader = pooch.HTTPDownloader(
+        progressbar=_Bar(progress) if progress is not None else False, chunk_size=1 << 18, timeout=30
+    )
+    # The collection publishes no checksums: what a set holds is verified by its counts.
+    path = Path(pooch.retrieve(entry.url, None, f"{entry.name}.zip", folder, downloader=downloader))
+    if not zipfile.is_zipfile(path):
+        path.unlink()
+        raise zipfile.BadZipFile("the answer is not a complete zip file")
+    return path
+
+
+class _Bar:
+    """What pooch says to a progress bar, told to a function of bytes done and bytes in all."""
+
+    def __init__(self, progress: OnProgress) -> None:
+        self.total, self._done, self._progress = 0, 0, progress
+
+    def update(self, n: int) -> None:
+        self._done += n
+        self._progress(min(self._done, self.total or self._done), self.total)
+
+    def reset(self) -> None:
+        self._done = 0
+
+    def close(self) -> None:
+        pass
 
 
 def cache_folder() -> Path:
@@ -489,34 +391,48 @@ def cache_folder() -> Path:
     chosen = os.environ.get("INFOGRAPH_CACHE")
     if chosen:
         return Path(chosen).expanduser()
-    try:
-        home = Path.home()
-    except RuntimeError:  # an account without a home folder
-        home = Path(tempfile.gettempdir())
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or home / ".cache"
-    return Path(base) / "infograph"
+    return platformdirs.user_cache_path("infograph", appauthor=False, opinion=False)
 
 
-def downloads_folder() -> Path:
-    """Where downloaded zips are kept, and where `NAME.zip` can be placed by hand."""
-    return cache_folder() / "downloads"
+def _open(entry: Entry, path: Path, progress: OnProgress | None) -> GraphSet:
+    """The set at `path`, from the cache if it was parsed before.
+
+    A parsed set is saved and opened as a memory map; where the cache cannot be written it stays in memory.
+    The folder appears by one rename, so that processes that parse the same set at once do not clash. What was
+    parsed from an earlier state of the same source is removed.
+    """
+    folder = _parsed_folder(entry, path)
+    cached = _open_parsed(entry, folder)
+    if cached is not None:
+        return cached
+    graphs = entry.read(path, progress)
+    # Read-only, full, or another process was faster: its result is the same.
+    with suppress(OSError, InvalidParameter):
+        if _open_parsed(entry, folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)  # damaged
+            save_graphs(graphs, folder)
+        source = folder.name.split("-")[1]
+        for outdated in set(folder.parent.glob(f"v*-{source}-*")) - {folder}:
+            shutil.rmtree(outdated, ignore_errors=True)
+    stored = _open_parsed(entry, folder)
+    return graphs if stored is None else stored
 
 
-def parsed_folder(entry: Entry, source: Path) -> Path:
+def _parsed_folder(entry: Entry, source: Path) -> Path:
     """Where the parsed form of `source` belongs: another path, size, date or reader is another place."""
     source = source.resolve()
-    inside = [path for depth in range(DEPTH + 1) for path in source.glob("*/" * depth + entry.pattern)]
+    pattern = QM9_FILES if entry.is_qm9 else "*.txt"
+    inside = [path for depth in range(DEPTH + 1) for path in source.glob("*/" * depth + pattern)]
     files = sorted(inside) if source.is_dir() else [source]
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return cache_folder() / "parsed" / entry.name / f"v{entry.version}-{_digest(source)}-{_digest(stamps)}"
 
 
-def open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
+def _digest(content: object) -> str:
+    return hashlib.sha256(str(content).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def _open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
     """The set in a cache folder, or None if it is not there, damaged or something else."""
     try:
         graphs = open_graphs(folder)
@@ -524,48 +440,6 @@ def open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
     except (InfoGraphError, OSError, ValueError, KeyError, TypeError):
         return None
     return graphs
-
-
-def orphans(entry: Entry) -> list[Path]:
-    """Parsed forms of a set with known counts, newest first: good even where their source has gone."""
-    if entry.counts is None:
-        return []
-    dated: list[tuple[int, Path]] = []
-    for marker in (cache_folder() / "parsed" / entry.name).glob(f"v{entry.version}-*/schema.json"):
-        with suppress(OSError):  # another process may be replacing it
-            dated.append((marker.stat().st_mtime_ns, marker.parent))
-    return [folder for _, folder in sorted(dated, reverse=True)]
-
-
-def store_parsed(entry: Entry, graphs: GraphSet, folder: Path) -> GraphSet:
-    """Save a parsed set and open it as a memory map; where the cache cannot be written it stays in memory.
-
-    The folder appears by one rename, so that processes that parse the same set at once do not clash. What was
-    parsed from an earlier state of the same source is removed.
-    """
-    # Read-only, full, or another process was faster: its result is the same.
-    with suppress(OSError, InvalidParameter):
-        if open_parsed(entry, folder) is None:
-            clear_cache(folder, r"schema\.json|(node_ptr|edge_ptr|edges|ids|(node|edge|graph)_\d+)\.npy")
-            save_graphs(graphs, folder)
-        source = folder.name.split("-")[1]
-        for outdated in set(folder.parent.glob(f"v*-{source}-*")) - {folder}:
-            remove_folder(outdated, GRAPHSET)
-    stored = open_parsed(entry, folder)
-    return graphs if stored is None else stored
-
-
-def writable(folder: Path) -> bool:
-    """Whether files can be made in a folder; it is made first if need be."""
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    return False
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(str(content).encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 # Benchmark sets whose nodes are atoms under numbers: the numbers' meaning.
@@ -582,9 +456,6 @@ def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
     Args:
         graphs: the set or some of its graphs.
         dataset: "MUTAG" or "PTC_MR".
-
-    Raises:
-        InvalidParameter: another name, or graphs without that set's labels.
     """
     if dataset not in ATOMS:
         raise InvalidParameter(f"dataset={dataset!r}: the atoms of {' and '.join(ATOMS)} are known")
@@ -597,8 +468,8 @@ def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
             )
     element = np.array([ELEMENT.categories.index(name) for name in ATOMS[dataset]], np.int32)
     bond = np.array([BOND.categories.index(name) for name in BONDS[dataset]], np.int32)
-    graphs = graphs.with_column("node", _unused(ELEMENT), element[graphs.node["label"]])
-    return graphs.with_column("edge", _unused(BOND), bond[graphs.edge["label"]])
+    graphs = graphs.with_column("node", replace(ELEMENT, used=False), element[graphs.node["label"]])
+    return graphs.with_column("edge", replace(BOND, used=False), bond[graphs.edge["label"]])
 
 
 def recognise_atoms(graphs: GraphSet) -> GraphSet:
@@ -610,7 +481,3 @@ def recognise_atoms(graphs: GraphSet) -> GraphSet:
         if entry.name in ATOMS and entry.counts == counts:
             return name_atoms(graphs, entry.name)
     return graphs
-
-
-def _unused(column: Column) -> Column:
-    return replace(column, used=False)

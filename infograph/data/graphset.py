@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.schema import LEVELS, Category, Column, Level, Schema
+from infograph.data.schema import LEVELS, Column, Level, Schema
 from infograph.errors import InvalidParameter, SchemaMismatch, UnknownCategoryWarning
 from infograph.io import FolderKind, described, listed_arrays, open_arrays, replaced_folder
 
@@ -123,35 +123,24 @@ class GraphSet:
                 raise IndexError(f"graph {selection} of a set of {len(self)}")
             selection = slice(index, index + 1)
         if isinstance(selection, slice) and selection.indices(len(self))[2] == 1:
-            return self._view(*selection.indices(len(self))[:2])
-        return self._gather(np.arange(len(self))[selection])
-
-    def _view(self, start: int, stop: int) -> GraphSet:
-        stop = max(start, stop)
-        nodes = slice(int(self.node_ptr[start]), int(self.node_ptr[stop]))
-        edges = slice(int(self.edge_ptr[start]), int(self.edge_ptr[stop]))
-        return replace(
-            self,
-            node_ptr=self.node_ptr[start : stop + 1] - self.node_ptr[start],
-            edge_ptr=self.edge_ptr[start : stop + 1] - self.edge_ptr[start],
-            edges=self.edges[:, edges],
-            node={name: values[nodes] for name, values in self.node.items()},
-            edge={name: values[edges] for name, values in self.edge.items()},
-            graph={name: values[start:stop] for name, values in self.graph.items()},
-            ids=self.ids[start:stop],
-            rejected=(),
-        )
-
-    def _gather(self, graphs: IntArray) -> GraphSet:
-        node_rows, node_ptr = ranges(self.node_ptr, graphs)
-        edge_rows, edge_ptr = ranges(self.edge_ptr, graphs)
+            start, stop, _ = selection.indices(len(self))
+            graphs: Any = slice(start, max(start, stop))
+            own = slice(start, graphs.stop + 1)
+            node_ptr, edge_ptr = self.node_ptr[own], self.edge_ptr[own]
+            nodes: Any = slice(int(node_ptr[0]), int(node_ptr[-1]))
+            edges: Any = slice(int(edge_ptr[0]), int(edge_ptr[-1]))
+            node_ptr, edge_ptr = node_ptr - node_ptr[0], edge_ptr - edge_ptr[0]
+        else:
+            graphs = np.arange(len(self))[selection]
+            nodes, node_ptr = ranges(self.node_ptr, graphs)
+            edges, edge_ptr = ranges(self.edge_ptr, graphs)
         return replace(
             self,
             node_ptr=node_ptr,
             edge_ptr=edge_ptr,
-            edges=self.edges[:, edge_rows],
-            node={name: values[node_rows] for name, values in self.node.items()},
-            edge={name: values[edge_rows] for name, values in self.edge.items()},
+            edges=self.edges[:, edges],
+            node={name: values[nodes] for name, values in self.node.items()},
+            edge={name: values[edges] for name, values in self.edge.items()},
             graph={name: values[graphs] for name, values in self.graph.items()},
             ids=self.ids[graphs],
             rejected=(),
@@ -216,28 +205,40 @@ def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
     _check_options(graphs.schema, schema)
     if graphs.schema.node == schema.node and graphs.schema.edge == schema.edge:
         return graphs
-    schema = _without_unseen(schema, graphs.schema)
     unknown: list[str] = []
-    columns: dict[Level, dict[str, NDArray[Any]]] = {"node": {}, "edge": {}}
-    for level in columns:
+    stored: dict[str, Any] = {"node": {}, "edge": {}}
+    columns: dict[str, Any] = {"node": (), "edge": (), "graph": graphs.schema.graph}
+    levels: tuple[Level, ...] = ("node", "edge")
+    for level in levels:
         for column in getattr(schema, level):
-            values, strangers = recode(graphs, level, column)
-            columns[level][column.name] = values
+            own = graphs.schema.column(level, column.name)
+            fits = own is not None and (own.kind, own.width) == (column.kind, column.width)
+            if not fits and not column.used:
+                continue  # no encoder misses it
+            stored[level][column.name], strangers = recode(graphs, level, column)
+            columns[level] += (column,)
             if strangers:
                 unknown.append(f"{level} column {column.name!r}: {strangers}")
+        for column in getattr(graphs.schema, level) if keep else ():
+            if column.name not in stored[level]:
+                stored[level][column.name] = getattr(graphs, level)[column.name]
+                columns[level] += (replace(column, used=False),)
     if unknown:
         warnings.warn(
             f"categories not seen before are encoded as unknown: {'; '.join(unknown)}",
             UnknownCategoryWarning,
             stacklevel=3,
         )
-    merged = replace(schema, graph=graphs.schema.graph)
-    aligned = replace(graphs, node=columns["node"], edge=columns["edge"], schema=merged)
-    return _with_others(aligned, graphs) if keep else aligned
+    return replace(graphs, **stored, schema=replace(schema, **columns))
 
 
-def concatenate(sets: Iterable[GraphSet]) -> GraphSet:
+def concatenate(sets: Iterable[GraphSet], *, fill: bool = False) -> GraphSet:
     """One set out of several: columns are matched by name, categories are joined.
+
+    Args:
+        sets: the sets.
+        fill: give all sets the columns of the first one: others are left out, and where a set lacks one its
+            values are NaN, "", or of no known category.
 
     Raises:
         SchemaMismatch: the sets have different columns, or were read with different options.
@@ -253,19 +254,22 @@ def concatenate(sets: Iterable[GraphSet]) -> GraphSet:
         raise InvalidParameter("nothing to concatenate: an empty list of GraphSets")
     if len(sets) == 1:
         return sets[0]
-    joint = joint_schema([graphs.schema for graphs in sets])
+    joint = joint_schema([graphs.schema for graphs in sets], fill=fill)
     columns: dict[str, Any] = {
         level: {
-            column.name: np.concatenate([recode(graphs, level, column)[0] for graphs in sets])
+            column.name: np.concatenate([recode(graphs, level, column, fill=fill)[0] for graphs in sets])
             for column in getattr(joint, level)
         }
         for level in LEVELS
     }
+    ids = [graphs.ids for graphs in sets]
+    if len({values.dtype.kind for values in ids}) > 1:  # numbers here and texts there
+        ids = [values.astype(str) for values in ids]
     return GraphSet(
         node_ptr=pointer(np.concatenate([graphs.sizes for graphs in sets])),
         edge_ptr=pointer(np.concatenate([np.diff(graphs.edge_ptr) for graphs in sets])),
         edges=np.concatenate([graphs.edges for graphs in sets], axis=1),
-        ids=_joint_ids(sets),
+        ids=np.concatenate(ids),
         schema=joint,
         rejected=sum((graphs.rejected for graphs in sets), ()),
         **columns,
@@ -281,37 +285,41 @@ def _check_options(own: Schema, expected: Schema) -> None:
             )
 
 
-def _without_unseen(schema: Schema, own: Schema) -> Schema:
-    """`schema` without the columns that no encoder sees and that graphs of schema `own` cannot fill."""
-
-    def fits(level: Level, column: Column) -> bool:
-        have = own.column(level, column.name)
-        return column.used or (have is not None and (have.kind, have.width) == (column.kind, column.width))
-
-    levels: tuple[Level, ...] = ("node", "edge")
-    for level in levels:
-        schema = schema.replace(level, (column for column in getattr(schema, level) if fits(level, column)))
-    return schema
-
-
-def _with_others(aligned: GraphSet, graphs: GraphSet) -> GraphSet:
-    """`aligned` and the columns that only `graphs` has, unseen by encoders."""
-    levels: tuple[Level, ...] = ("node", "edge")
-    for level in levels:
-        for column in getattr(graphs.schema, level):
-            if aligned.schema.column(level, column.name) is None:
-                values = getattr(graphs, level)[column.name]
-                aligned = aligned.with_column(level, replace(column, used=False), values)
-    return aligned
+def joint_schema(schemas: Sequence[Schema], *, fill: bool = False) -> Schema:
+    """The columns of the first schema with the categories of all; `fill` as in `concatenate`."""
+    joint = schemas[0]
+    for position, schema in enumerate(schemas[1:], start=1):
+        _check_options(schema, joint)
+        for level in LEVELS:
+            names, others = ([c.name for c in getattr(one, level)] for one in (joint, schema))
+            if not fill and set(others) != set(names):
+                raise SchemaMismatch(
+                    f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}: "
+                    f"only sets of the same columns can be joined"
+                )
+    for level in LEVELS:
+        columns = []
+        for column in getattr(joint, level):
+            own = (schema.column(level, column.name) for schema in schemas)
+            seen = dict.fromkeys(category for c in own if c is not None for category in c.categories)
+            columns.append(replace(column, categories=tuple(seen)))
+        joint = joint.replace(level, columns)
+    return joint
 
 
-def recode(graphs: GraphSet, level: Level, column: Column) -> tuple[NDArray[Any], str]:
+def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False) -> tuple[NDArray[Any], str]:
     """The values of a set in the codes of `column`, and a sentence on the categories that it does not know.
 
     Raises:
-        SchemaMismatch: the set has no such column, or one of another kind.
+        SchemaMismatch: the set has a column of another kind, or, without `fill`, no such column.
     """
     own = graphs.schema.column(level, column.name)
+    if own is None and fill:
+        n_rows = {"node": graphs.n_nodes, "edge": graphs.n_edges, "graph": len(graphs)}[level]
+        if column.kind == "float":
+            shape = (n_rows, column.width) if column.width != 1 else (n_rows,)
+            return np.full(shape, np.nan, np.float64 if level == "graph" else np.float32), ""
+        return np.full(n_rows, "") if column.kind == "text" else np.full(n_rows, column.unknown, np.int32), ""
     if own is None:
         have = ", ".join(repr(c.name) for c in getattr(graphs.schema, level)) or "none"
         raise SchemaMismatch(
@@ -338,82 +346,34 @@ def _kind_text(column: Column) -> str:
     return "categories" if column.kind == "categorical" else f"{column.width} {column.kind} value(s) each"
 
 
-def joint_schema(schemas: Sequence[Schema]) -> Schema:
-    """The schema of several sets together: the columns of the first, with the categories of all.
-
-    Raises:
-        SchemaMismatch: the sets have different columns, or were read with different options.
-    """
-    for schema in schemas[1:]:
-        _check_options(schema, schemas[0])
-    fields: dict[str, Any] = {level: _joint_columns(schemas, level) for level in LEVELS}
-    return replace(schemas[0], **fields)
-
-
-def _joint_columns(schemas: Sequence[Schema], level: Level) -> tuple[Column, ...]:
-    first = getattr(schemas[0], level)
-    names = {column.name for column in first}
-    for position, schema in enumerate(schemas[1:], start=1):
-        others = {column.name for column in getattr(schema, level)}
-        if others != names:
-            raise SchemaMismatch(
-                f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}: "
-                f"only sets of the same columns can be joined"
-            )
-    return tuple(_joint_column(schemas, level, column) for column in first)
-
-
-def _joint_column(schemas: Sequence[Schema], level: Level, column: Column) -> Column:
-    if column.kind != "categorical":
-        return column
-    seen: dict[Category, None] = {}
-    for schema in schemas:
-        own = schema.column(level, column.name)
-        seen.update(dict.fromkeys(own.categories if own else ()))
-    return replace(column, categories=tuple(seen))
-
-
-def _joint_ids(sets: Sequence[GraphSet]) -> NDArray[Any]:
-    ids = [graphs.ids for graphs in sets]
-    if len({values.dtype.kind for values in ids}) == 1:
-        return np.concatenate(ids)
-    return np.concatenate([values.astype(str) for values in ids])
-
-
-def fingerprint(graphs: GraphSet, *, scaling: bool = False) -> str:
+def fingerprint(graphs: GraphSet) -> str:
     """A checksum of what encoders learn from: sizes, arcs, and the node and edge columns in use.
 
-    Args:
-        graphs: the graphs.
-        scaling: whether what standardises float columns counts, too. It does for whoever keeps an encoder's
-            inputs; not for checkpoints, where it follows from the graphs.
+    What standardises float columns does not count: it follows from the graphs.
     """
     digest = hashlib.sha256()
+
+    def update(values: NDArray[Any], dtype: Any = None) -> None:
+        for start in range(0, len(values), ROWS):  # it may be a memory map of more than fits into memory
+            digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=dtype).data)
+
     for pointers in (graphs.node_ptr, graphs.edge_ptr, *graphs.edges):
-        _update(digest, pointers, np.int64)
+        update(pointers, np.int64)
     for stored, columns in ((graphs.node, graphs.schema.node), (graphs.edge, graphs.schema.edge)):
         for column in columns:
             if column.used:
-                digest.update(_column_text(column, scaling).encode(errors="surrogatepass"))
-                _update(digest, stored[column.name])
+                digest.update(_column_text(column).encode(errors="surrogatepass"))
+                update(stored[column.name])
     return digest.hexdigest()[:16]
 
 
-def _column_text(column: Column, scaling: bool) -> str:
-    """A column in words; of kind, role and scaling only what is not as usual, so that checksums last."""
+def _column_text(column: Column) -> str:
+    """A column in words; of kind and role only what is not as usual, so that checksums last."""
     kind = "categorical" if column.categories else "float"
     role = "position" if column.kind == "float" and column.name in POSITIONS else "feature"
     words = [column.name, str(column.categories)]
     words += [own for own, usual in ((column.kind, kind), (column.role, role)) if own != usual]
-    if scaling and column.mean:
-        words += [str(column.mean), str(column.scale)]
     return " ".join(words)
-
-
-def _update(digest: hashlib._Hash, values: NDArray[Any], dtype: Any = None) -> None:
-    """Add an array, some rows at a time: it may be a memory map of more than fits into memory."""
-    for start in range(0, len(values), ROWS):
-        digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=dtype).data)
 
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from infograph.data.convert import Errors, Salts, check_errors, id_array, is_missing, nothing_left
 from infograph.data.graphset import GraphSet, IntArray, Rejected, pointer
 from infograph.data.schema import Category, Column, Schema
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, NothingLeft
+from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra
 
 Columns = list[tuple[Column, NDArray[Any]]]
 DOUBT = re.compile(r"[@/\\\s]|\[\d*H")  # stereochemistry, names and extensions, hydrogens that are atoms
-SALTS: tuple[Salts, ...] = ("keep", "strip")
 STRIPPED = Column("stripped", "text")
 # Acids, bases and solvents that crystallise with drugs, uncharged and without stereochemistry. Only such as
 # are hardly ever the molecule in question where another organic piece stands beside them.
@@ -97,7 +96,7 @@ def from_molecules(
     Kekule bonds give the same graph. Salts and other molecules in several pieces are legal; only
     `salts="strip"` reduces them to one piece. Isotopes are ignored.
 
-    Columns (`chem/atoms.py` lists their categories, which are fixed: all molecule sets share one schema):
+    Columns (their categories are fixed, so that all molecule sets share one schema):
       * node: `element`, `charge`, `hydrogens` (how many are attached; only where they are not nodes
         themselves) and `aromatic`. Of the atom features of OGB (Hu et al. 2020) these are the ones that a
         message-passing encoder cannot find out by itself: it sees degrees, rings and hybridisation through
@@ -119,26 +118,27 @@ def from_molecules(
         stereo: whether mirror images and E / Z isomers differ; None as `schema` says, else no.
         descriptors: whether atoms get the further columns above; None as `schema` says, else no.
         salts: "keep" all pieces of a molecule, or "strip" counter-ions and solvents by the rule of
-            `infograph.data.molecules.SaltStripper`; None as `schema` says, else "keep".
+            `SaltStripper`; None as `schema` says, else "keep".
         keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster, and more
-            where no option asks for further columns (`infograph.data.molecules.quick_parser`).
-
-    Raises:
-        InvalidGraph: a molecule cannot be read; the message names it and says why.
-        InvalidParameter: there is no molecule at all.
-        MissingExtra: RDKit is not installed.
+            where no option asks for further columns.
     """
     check_errors(errors)
     try:
         from rdkit import rdBase
     except ImportError as error:
         raise MissingExtra("rdkit", "chem") from error
-    options = {
-        "hydrogens": _option(hydrogens, schema, "hydrogens"),
-        "stereo": _option(stereo, schema, "stereo"),
-        "descriptors": _option(descriptors, schema, "descriptors"),
-    }
-    builder = _Builder(**options, salts=salts_option(salts, schema), keep_smiles=keep_smiles)
+    if salts not in (None, "keep", "strip"):
+        raise InvalidParameter(f"salts={salts!r}: expected 'keep' or 'strip'")
+    given = {"hydrogens": hydrogens, "stereo": stereo, "salts": salts, "descriptors": descriptors}
+    fitted = dict(schema.options) if schema is not None else {}
+    chosen = {name: fitted.get(name) if value is None else value for name, value in given.items()}
+    builder = _Builder(
+        bool(chosen["hydrogens"]),
+        bool(chosen["stereo"]),
+        bool(chosen["descriptors"]),
+        "strip" if chosen["salts"] == "strip" else "keep",
+        keep_smiles,
+    )
     good: list[str | int] = []
     rejected: list[Rejected] = []
     with rdBase.BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
@@ -152,14 +152,8 @@ def from_molecules(
                     raise InvalidGraph(str(error), index=index, graph_id=graph_id) from None
                 rejected.append(Rejected(index, graph_id, str(error)))
     if not good:
-        raise NothingLeft(nothing_left(rejected), len(rejected), rejected)
+        raise nothing_left(rejected)
     return builder.build(id_array(good), tuple(rejected))
-
-
-def _option(given: bool | None, schema: Schema | None, name: str) -> bool:
-    if given is None:
-        return bool(schema is not None and schema.option(name))
-    return given
 
 
 class _Builder:
@@ -173,7 +167,7 @@ class _Builder:
 
         self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
         bare = not (hydrogens or stereo or descriptors or keep_smiles or salts == "strip")
-        self.parse = quick_parser() if bare else Chem.MolFromSmiles
+        self.parse = _quick_parser() if bare else Chem.MolFromSmiles
         self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
         self.salts, self.strip = salts, SaltStripper().strip if salts == "strip" else None
         self.stripped: list[str] = []
@@ -203,7 +197,7 @@ class _Builder:
         chem = self.chem
         mol = heavy = self.parse(item) if isinstance(item, str) and item else None
         if mol is None:
-            mol = sanitise(item)
+            mol = _sanitise(item)
             heavy = chem.RemoveHs(mol)
         if not mol.GetNumAtoms():
             raise ValueError("a molecule without atoms")
@@ -231,41 +225,35 @@ class _Builder:
                 self.positions = None  # not every molecule has coordinates
 
     def build(self, ids: NDArray[Any], rejected: tuple[Rejected, ...]) -> GraphSet:
-        """All molecules added so far."""
         edge_counts, edges, bond, stereo = self.bonds.arcs()
-        node_ptr, edge_ptr = pointer(np.array(self.sizes, np.int64)), pointer(edge_counts)
+        node_ptr = pointer(np.array(self.sizes, np.int64))
         node: Columns = [(column, _codes(column, values)) for column, _, values in self.atoms]
         aromatic = np.zeros(node_ptr[-1], np.int32)
         sources = edges[0] + np.repeat(node_ptr[:-1], edge_counts)
         aromatic[sources[bond == BOND.categories.index("aromatic")]] = 1  # such atoms have such bonds
         node.insert(self.aromatic_place, (AROMATIC, aromatic))
+        if self.positions:
+            node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
         edge: Columns = [(BOND, bond), (STEREO, stereo)] if self.stereo else [(BOND, bond)]
         graph: Columns = [(SMILES, np.array(self.smiles, np.str_))] if self.keep_smiles else []
         if self.strip is not None:
             graph.append((STRIPPED, np.array(self.stripped, np.str_)))
-        if self.positions:
-            node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
+        options: list[tuple[str, Category]] = [("hydrogens", self.hydrogens), ("stereo", self.stereo)]
+        options += [("salts", self.salts), *([("descriptors", True)] if self.descriptors else [])]
+        levels = {"node": node, "edge": edge, "graph": graph}
+        columns = {level: tuple(column for column, _ in pairs) for level, pairs in levels.items()}
+        arrays = {level: {column.name: v for column, v in pairs} for level, pairs in levels.items()}
         return GraphSet(
             node_ptr=node_ptr,
-            edge_ptr=edge_ptr,
+            edge_ptr=pointer(edge_counts),
             edges=edges,
-            node={column.name: values for column, values in node},
-            edge={column.name: values for column, values in edge},
-            graph={column.name: values for column, values in graph},
+            node=arrays["node"],
+            edge=arrays["edge"],
+            graph=arrays["graph"],
             ids=ids,
-            schema=Schema(
-                node=tuple(column for column, _ in node),
-                edge=tuple(column for column, _ in edge),
-                graph=tuple(column for column, _ in graph),
-                options=self._options(),
-            ),
+            schema=Schema(columns["node"], columns["edge"], columns["graph"], tuple(options)),
             rejected=rejected,
         )
-
-    def _options(self) -> tuple[tuple[str, Category], ...]:
-        """How the molecules were read; schemas made before there were descriptors do not mention them."""
-        options = (("hydrogens", self.hydrogens), ("stereo", self.stereo), ("salts", self.salts))
-        return (*options, ("descriptors", True)) if self.descriptors else options
 
 
 def _chirality(atom: Any) -> int:
@@ -288,33 +276,46 @@ def _codes(column: Column, values: array[int]) -> NDArray[np.generic]:
     return np.where((codes < 0) | (codes > column.unknown), column.unknown, codes)
 
 
-def sanitise(item: Any) -> Any:
-    """A sanitised copy of an RDKit molecule, or the molecule of a SMILES.
-
-    Raises:
-        ValueError: says what is wrong.
-    """
-    from rdkit import Chem
+def _sanitise(item: Any) -> Any:
+    """A sanitised copy of an RDKit molecule, or the molecule of a SMILES; a ValueError says what is wrong."""
+    from rdkit import Chem, rdBase
 
     if isinstance(item, Chem.Mol):
-        return _clean_copy(item)
+        mol = Chem.Mol(item)
+        try:
+            Chem.SanitizeMol(mol)
+        except (Chem.MolSanitizeException, RuntimeError) as error:
+            raise ValueError(f"the molecule cannot be sanitised{_reason(str(error))}") from None
+        Chem.AssignStereochemistry(mol, cleanIt=True)
+        return mol
     if isinstance(item, Rejected):
-        return _refuse(item.problem)
+        raise ValueError(item.problem)
     if is_missing(item):
-        return _refuse("no SMILES: the value is missing")
+        raise ValueError("no SMILES: the value is missing")
     if not isinstance(item, str):
-        return _refuse(f"expected a SMILES or an RDKit molecule, got {type(item).__name__}")
+        raise ValueError(f"expected a SMILES or an RDKit molecule, got {type(item).__name__}")
     if not item.strip():
-        return _refuse("no SMILES: the text is empty")
-    with _complaints() as said:
+        raise ValueError("no SMILES: the text is empty")
+    with getattr(rdBase, "CaptureErrorLog", nullcontext)() as log:  # older versions do not tell
         mol = Chem.MolFromSmiles(str(item).strip())
     if mol is None:
         shown = item if len(item) <= 60 else f"{item[:57]}..."
-        return _refuse(f"the SMILES {shown!r} does not parse{_reason(said)}")
+        raise ValueError(f"the SMILES {shown!r} does not parse{_reason(getattr(log, 'messages', ''))}")
     return mol
 
 
-def quick_parser() -> Callable[[str], Any]:
+def _reason(said: str) -> str:
+    """RDKit's complaint without time stamps and without the SMILES repeated, in brackets."""
+    lines = [re.sub(r"^\[[\d:]+\]\s*(SMILES Parse Error: )?", "", line) for line in said.splitlines()]
+    lines = [line for line in lines if line.strip()]
+    if not lines:
+        return ""
+    what = re.sub(r" (for input|while parsing): .*$", "", lines[0]).strip()
+    place = re.search(r"around position \d+", "\n".join(lines))
+    return f" ({what} {place[0]})" if place else f" ({what})"
+
+
+def _quick_parser() -> Callable[[str], Any]:
     """`Chem.MolFromSmiles` for the columns that all molecules have, in less time.
 
     Stereochemistry, conjugation and hybridisation are not looked for: elements, charges, hydrogens,
@@ -338,52 +339,10 @@ def quick_parser() -> Callable[[str], Any]:
         mol = parse(text, options)
         try:
             return mol if mol is None or not clean(mol, operations) else None
-        except ValueError:  # what RDKit has to say about it is for `sanitise`
+        except ValueError:  # what RDKit has to say about it is for `_sanitise`
             return None
 
     return quick
-
-
-def _clean_copy(item: Any) -> Any:
-    from rdkit import Chem
-
-    mol = Chem.Mol(item)
-    try:
-        Chem.SanitizeMol(mol)
-    except (Chem.MolSanitizeException, RuntimeError) as error:
-        return _refuse(f"the molecule cannot be sanitised{_reason([str(error)])}")
-    Chem.AssignStereochemistry(mol, cleanIt=True)
-    return mol
-
-
-def _refuse(problem: str) -> Any:
-    raise ValueError(problem)
-
-
-@contextmanager
-def _complaints() -> Iterator[list[str]]:
-    """What RDKit logs as errors inside the block; nothing where RDKit is too old to tell."""
-    from rdkit import rdBase
-
-    said: list[str] = []
-    capture = getattr(rdBase, "CaptureErrorLog", None)
-    if capture is None:
-        yield said
-        return
-    with capture() as log:
-        yield said
-    said.append(log.messages)
-
-
-def _reason(said: list[str]) -> str:
-    """RDKit's complaint without time stamps and without the SMILES repeated, in brackets."""
-    lines = [re.sub(r"^\[[\d:]+\]\s*", "", line) for line in "\n".join(said).splitlines()]
-    lines = [re.sub(r"^SMILES Parse Error: ", "", line) for line in lines if line.strip()]
-    if not lines:
-        return ""
-    what = re.sub(r" (for input|while parsing): .*$", "", lines[0]).strip()
-    place = next((m.group() for m in map(re.compile(r"around position \d+").search, lines) if m), "")
-    return f" ({what}{' ' + place if place else ''})"
 
 
 class SaltStripper:
@@ -459,20 +418,6 @@ class SaltStripper:
         return neutral
 
 
-def salts_option(given: Salts | None, schema: Schema | None) -> Salts:
-    """What was asked for, else what a fitted model was fitted on, else "keep".
-
-    Raises:
-        InvalidParameter: it is neither "keep" nor "strip".
-    """
-    if given is None:
-        known = schema.option("salts") if schema is not None else None  # None: fitted before there was one
-        return "strip" if known == "strip" else "keep"
-    if given not in SALTS:
-        raise InvalidParameter(f"salts={given!r}: expected 'keep' or 'strip'")
-    return given
-
-
 # The bonds of many molecules -> arcs, in one numpy pass over their bond-order matrices.
 #
 # A matrix of RDKit costs 3 us for a molecule of nine heavy atoms; visiting its bonds one by one costs 30 us.
@@ -498,7 +443,10 @@ class Bonds:
         n_atoms = mol.GetNumAtoms()
         if n_atoms > LARGE:
             self._flush()
-            self.parts.append(_visit(mol, self.stereo))
+            edges, values = _bonds(mol, self.stereo)
+            arcs, values = np.hstack([edges, edges[::-1]]), np.tile(values, 2)
+            order = np.lexsort(arcs[::-1])
+            self.parts.append((np.array([len(order)]), arcs[:, order], values[order]))
             return
         matrix = self.matrix(mol, useBO=True, force=True)  # (n, n)
         if self.stereo or np.count_nonzero(matrix) != 2 * mol.GetNumBonds():
@@ -532,21 +480,11 @@ class Bonds:
 def _bonds(mol: Any, stereo: bool) -> tuple[IntArray, NDArray[np.float64]]:
     """The bonds of a molecule, each once, and what stands for them in the matrix."""
     bonds = mol.GetBonds()
-    edges = (
-        np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], np.int64)
-        .reshape(-1, 2)
-        .T
-    )
-    values = [bond.GetBondTypeAsDouble() or OTHER for bond in bonds]
-    labels = [bond.GetProp("_CIPCode") if stereo and bond.HasProp("_CIPCode") else "none" for bond in bonds]
-    codes = [
-        STEREO.categories.index(label) if label in STEREO.categories else STEREO.unknown for label in labels
-    ]
-    return edges, np.array(values, np.float64) + SHIFT * np.array(codes, np.float64)
-
-
-def _visit(mol: Any, stereo: bool) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    edges, values = _bonds(mol, stereo)
-    arcs, values = np.hstack([edges, edges[::-1]]), np.tile(values, 2)
-    order = np.lexsort(arcs[::-1])
-    return np.array([len(order)]), arcs[:, order], values[order]
+    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
+    values = np.array([bond.GetBondTypeAsDouble() or OTHER for bond in bonds], np.float64)
+    if stereo:
+        labels = [bond.GetProp("_CIPCode") if bond.HasProp("_CIPCode") else "none" for bond in bonds]
+        known = STEREO.categories
+        codes = [known.index(label) if label in known else STEREO.unknown for label in labels]
+        values += SHIFT * np.array(codes, np.float64)
+    return np.array(ends, np.int64).reshape(-1, 2).T, values

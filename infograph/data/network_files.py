@@ -7,21 +7,27 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, iterparse
 
 import networkx as nx
 
-from infograph.data.convert import Choice, from_networkx
+from infograph.data.convert import from_networkx
 from infograph.data.graphset import GraphSet, Rejected
-from infograph.data.read import ReadOptions, delimiter, in_file, kind, read_cells, read_text, with_columns
+from infograph.data.read import (
+    ReadOptions,
+    delimiter,
+    in_file,
+    kind,
+    read_cells,
+    text_lines,
+    with_columns,
+)
 from infograph.data.units import LABEL, match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
-XML = (".graphml", ".gexf")
-EDGE_LISTS = (".edgelist", ".edges", ".txt", ".csv", ".tsv")
 LABELS = "labels.csv"
 GEXF_VERSIONS = ("1.2draft", "1.3", "1.1draft")
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
@@ -31,18 +37,19 @@ RESERVED = ("nodes", "edges", "directed")
 
 def network_files(folder: Path) -> list[Path]:
     """The files of a folder that hold one graph each, sorted by name with numbers as numbers."""
-    files = (path for path in folder.iterdir() if path.is_file() and kind(path) in (*XML, *EDGE_LISTS))
-    others = (LABELS, "readme", "license")
+    others = (".", LABELS, "readme", "license")
     return sorted(
-        (path for path in files if not path.name.casefold().startswith((".", *others))), key=_natural
+        (
+            path
+            for path in folder.iterdir()
+            if path.is_file() and kind(path) in NETWORKS and not path.name.casefold().startswith(others)
+        ),
+        key=lambda path: [
+            (int(part), "") if part.isdigit() else (-1, part)
+            for part in re.split(r"(\d+)", path.name)
+            if part
+        ],
     )
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sorts graph_2 before graph_10."""
-    return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name) if part
-    ]
 
 
 def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | None = None) -> GraphSet:
@@ -51,88 +58,33 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
     Args:
         files: the files.
         options: attributes to keep, and what to do with bad files.
-        labels: a table whose first column is the ids, or the files' names, and whose others become graph
-            columns; `label` becomes `y`.
+        labels: a table, if it is there, whose first column is the ids, or the files' names, and whose others
+            become graph columns; `label` becomes `y`.
     """
     ids = [path.name.removesuffix(".gz").removesuffix(kind(path)) for path in files]
     graphs: list[nx.Graph | Rejected] = []
     for index, path in enumerate(files):
         try:
-            graphs.append(_read_network(path, options))
+            graphs.append(NETWORKS[kind(path)](path, options))
         except InvalidFile as error:
             if options.errors == "raise":
                 raise
             graphs.append(Rejected(index, ids[index], str(error)))
     try:
-        made = from_networkx(
-            graphs,
-            node=options.node,
-            edge=options.edge,
-            weight=options.weight,
-            ids=ids,
-            errors=options.errors,
-            schema=options.schema,
-        )
+        made = from_networkx(graphs, options, ids=ids)
     except InvalidGraph as error:
         path = files[error.index or 0]
         raise InvalidGraph(f"{path}: {error.problem}", index=error.index, graph_id=error.graph_id) from error
-    return (
-        made
-        if labels is None
-        else _with_labels(made, {file.name: i for file, i in zip(files, ids, strict=True)}, labels, options)
-    )
+    return _with_labels(made, files, ids, labels, options) if labels and labels.is_file() else made
 
 
-def _read_network(path: Path, options: ReadOptions) -> nx.Graph:
-    if kind(path) in EDGE_LISTS:
-        return read_edge_list(path, directed=options.directed)
-    if not path.stat().st_size:
-        raise InvalidFile(f"{path} is empty")
-    try:
-        graph = nx.read_graphml(path) if kind(path) == ".graphml" else _read_gexf(path)
-        _check_declared(graph, path)
-        return graph
-    except (
-        ParseError,
-        nx.NetworkXException,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-    ) as e:
-        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {e}") from e
-
-
-def _check_declared(graph: nx.Graph, path: Path) -> None:
-    """Refuse edges to nodes that the file does not have; networkx makes those up."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        declared = {item.get("id") for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node"}
-    missing = [node for node in graph.nodes if node not in declared]
-    if missing:
-        raise ValueError(f"an edge leads to node {missing[0]!r}, which is not among the nodes")
-
-
-def _read_gexf(path: Path) -> nx.Graph:
-    problem: Exception | None = None
-    for version in GEXF_VERSIONS:
-        try:
-            graph = nx.read_gexf(path, version=version)
-        except nx.NetworkXError as error:  # another version
-            problem = problem or error
-            continue
-        graph.graph.pop("mode", None)  # of the format, not of the graph
-        return graph
-    raise problem or nx.NetworkXError("no graph")
-
-
-def _with_labels(graphs: GraphSet, names: Mapping[str, str], path: Path, options: ReadOptions) -> GraphSet:
-    """`names`: the name of every file -> its id."""
-    cells, ids = read_cells(path), list(names.values())
+def _with_labels(
+    graphs: GraphSet, files: Sequence[Path], ids: Sequence[str], path: Path, options: ReadOptions
+) -> GraphSet:
+    cells, own = read_cells(path), {file.name: name for file, name in zip(files, ids, strict=True)}
     rows: dict[str, int] = {}
     for row, given in enumerate(cells.columns[cells.names[0]]):
-        graph_id = given if given in ids else names.get(given, given)
+        graph_id = given if given in ids else own.get(given, given)
         if graph_id not in ids or graph_id in rows:
             what = "stands there twice" if graph_id in rows else "has no file in the folder"
             raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
@@ -143,10 +95,49 @@ def _with_labels(graphs: GraphSet, names: Mapping[str, str], path: Path, options
     columns = {
         name: [cells.columns[name][rows[i]] if i in rows else "" for i in ids] for name in cells.names[1:]
     }
-    return with_columns(graphs, columns, label=label, place=lambda index: f"file {ids[index]}")
+    return with_columns(graphs, columns, label, lambda index: f"file {ids[index]}")
 
 
-def read_edge_list(path: Path, *, directed: bool = False) -> nx.Graph:
+def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
+    if not path.stat().st_size:
+        raise InvalidFile(f"{path} is empty")
+    try:
+        graph = nx.read_graphml(path) if kind(path) == ".graphml" else _read_gexf(path)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            declared = {
+                item.get("id") for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node"
+            }
+        strange = next((node for node in graph.nodes if node not in declared), None)  # made up by networkx
+        if strange is not None:
+            raise ValueError(f"an edge leads to node {strange!r}, which is not among the nodes")
+        return graph
+    except (
+        ParseError,
+        nx.NetworkXException,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OSError,
+        EOFError,
+    ) as error:
+        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
+
+
+def _read_gexf(path: Path) -> nx.Graph:
+    problems: list[Exception] = []
+    for version in GEXF_VERSIONS:
+        try:
+            graph = nx.read_gexf(path, version=version)
+        except nx.NetworkXError as error:  # another version
+            problems.append(error)
+            continue
+        graph.graph.pop("mode", None)  # of the format, not of the graph
+        return graph
+    raise problems[0]
+
+
+def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
     """Two ids per line, separated by white space, commas, semicolons or tabs; "#" and "%" begin comments.
 
     A third cell is the edge attribute `weight`; a header (`source,target,...`) names further attributes, and
@@ -156,15 +147,17 @@ def read_edge_list(path: Path, *, directed: bool = False) -> nx.Graph:
     Raises:
         InvalidFile: names the line that is no edge.
     """
-    text = read_text(path)
-    separator = _separator(text)
+    separator: str | None = ""  # not known before the first line; None is white space
     names = ["weight"]
     edges: list[Edge] = []
     nodes: list[str] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         line = line.strip()
         if not line or line[0] in "#%":
             continue
+        if separator == "":
+            first = line.partition("{")[0]
+            separator = delimiter(first) if any(mark in first for mark in ",;\t") else None
         cells, data = _split(line, separator, f"{path}, line {number}")
         if not edges and not nodes and len(cells) > 1 and cells[0].casefold() in HEADERS:
             names = cells[2:]
@@ -179,17 +172,12 @@ def read_edge_list(path: Path, *, directed: bool = False) -> nx.Graph:
             edges.append((cells[0], cells[1], {k: v for k, v in data.items() if v is not None}))
     if not edges and not nodes:
         raise InvalidFile(f"{path} holds no edges and no nodes")
-    graph = _empty(edges, directed)
+    arcs = Counter((u, v) for u, v, _ in edges)
+    both = any(u != v for u, v in arcs) and all(arcs[v, u] == count for (u, v), count in arcs.items())
+    graph = nx.MultiDiGraph() if options.directed or both else nx.MultiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(edges)
     return graph
-
-
-def _separator(text: str) -> str | None:
-    """What separates the cells of the first line that is no comment; None is white space."""
-    lines = (line.strip() for line in text.split("\n"))
-    first = next((line for line in lines if line and line[0] not in "#%"), "").partition("{")[0]
-    return delimiter(first) if any(mark in first for mark in ",;\t") else None
 
 
 def looks_like_edges(cells: Sequence[str]) -> bool:
@@ -197,12 +185,6 @@ def looks_like_edges(cells: Sequence[str]) -> bool:
     if cells[0].casefold() in HEADERS:
         return len(cells) > 1
     return len(cells) in (2, 3) and all(isinstance(_value(cell), int) for cell in cells[:2])
-
-
-def _empty(edges: list[Edge], directed: bool) -> nx.Graph:
-    arcs = Counter((u, v) for u, v, _ in edges)
-    both = any(u != v for u, v in arcs) and all(arcs[v, u] == count for (u, v), count in arcs.items())
-    return nx.MultiDiGraph() if directed or both else nx.MultiGraph()
 
 
 def _split(line: str, separator: str | None, place: str) -> tuple[list[str], dict[str, Any]]:
@@ -229,6 +211,14 @@ def _value(cell: str) -> int | float | str | None:
     return cell or None
 
 
+XML = (".graphml", ".gexf")
+EDGE_LISTS = (".edgelist", ".edges", ".txt", ".csv", ".tsv")
+NETWORKS: dict[str, Callable[[Path, ReadOptions], nx.Graph]] = {
+    **dict.fromkeys(XML, _read_xml),
+    **dict.fromkeys(EDGE_LISTS, read_edge_list),
+}
+
+
 # JSON lines: one graph per line -> GraphSet.
 #
 #     {"id": "g1", "nodes": 3, "edges": [[0, 1], [1, 2]], "label": "ring"}
@@ -240,32 +230,23 @@ def _value(cell: str) -> int | float | str | None:
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
-    """One graph per line; node and edge attributes are all kept unless `node` and `edge` choose.
-
-    Raises:
-        InvalidFile: names the line that is not JSON.
-        InvalidGraph: names the line that is no graph.
-    """
-    lines = [(n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
-    graphs = [_parse(index, line, options, f"{path}, line {n}") for index, (n, line) in enumerate(lines)]
+    """One graph per line; node and edge attributes are all kept unless `node` and `edge` choose."""
+    lines: list[int] = []
+    graphs: list[nx.Graph | Rejected] = []
+    for number, line in enumerate(text_lines(path), start=1):
+        if line.strip():
+            lines.append(number)
+            graphs.append(_parse(len(graphs), line, options, f"{path}, line {number}"))
     ids = [graph.graph.get("id", i) if isinstance(graph, nx.Graph) else i for i, graph in enumerate(graphs)]
 
     def place(index: int) -> str:
-        return f"line {lines[index][0]}"
+        return f"line {lines[index]}"
 
     try:
-        made = from_networkx(
-            graphs,
-            node=_all_names(graphs, "nodes") if options.node is None else options.node,
-            edge=_all_names(graphs, "edges", but=options.weight) if options.edge is None else options.edge,
-            weight=options.weight,
-            ids=ids,
-            errors=options.errors,
-            schema=options.schema,
-        )
+        made = from_networkx(graphs, options, ids=ids, everything=True)
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, place) from error
-    return with_columns(made, {}, label=None, place=place)
+    return with_columns(made, {}, None, place)
 
 
 def _parse(index: int, line: str, options: ReadOptions, place: str) -> nx.Graph | Rejected:
@@ -296,11 +277,9 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     graph = nx.MultiDiGraph() if content.get("directed", options.directed) else nx.MultiGraph()
     graph.graph.update(columns)
     nodes = content["nodes"]
-    if not isinstance(nodes, int) and not (
-        isinstance(nodes, list) and all(isinstance(n, dict) for n in nodes)
-    ):
-        raise ValueError("'nodes' is neither a number nor a list of objects")
     rows = [{}] * nodes if isinstance(nodes, int) else nodes
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("'nodes' is neither a number nor a list of objects")
     names = [row.get("id", position) for position, row in enumerate(rows)]
     if len(set(names)) < len(names):
         raise ValueError("two nodes have the same id")
@@ -317,14 +296,7 @@ def _edges(edges: Any, names: set[Any]) -> Iterable[tuple[Any, Any, dict[str, An
     for edge in edges:
         if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance((*edge, {})[2], dict):
             raise ValueError(f"the edge {edge!r}, expected [u, v] or [u, v, {{attributes}}]")
-        if edge[0] not in names or edge[1] not in names:
-            missing = edge[1] if edge[0] in names else edge[0]
-            raise ValueError(f"an edge leads to node {missing!r}, which is not among the nodes")
+        for end in edge[:2]:
+            if end not in names:
+                raise ValueError(f"an edge leads to node {end!r}, which is not among the nodes")
         yield edge[0], edge[1], (*edge, {})[2]
-
-
-def _all_names(graphs: Sequence[nx.Graph | Rejected], level: str, but: str | None = None) -> Choice:
-    """Every attribute that a node or edge of any graph has."""
-    rows = (row[-1] for g in graphs if isinstance(g, nx.Graph) for row in getattr(g, level)(data=True))
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [name for name in names if name != but]

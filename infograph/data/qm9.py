@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray, concatenate, pointer, ranges
 from infograph.data.molecules import AROMATIC, CHARGE, HYBRIDISATION, POSITION, from_molecules
-from infograph.data.schema import Column
+from infograph.data.schema import Column, Schema
 from infograph.errors import (
     FileMissing,
     InvalidFile,
@@ -49,8 +49,7 @@ HEADERS: Mapping[str, str] = {
     "G": "GibbsFreeEnergy_298K_au",
     "Cv": "Heatcapacity_Cv_cal_mol_K",
 }
-WANTED = ("Index", "SMILES", "N_atoms", "Elements", "XYZ_Ang", *HEADERS.values())
-ROWS = 1_000  # rows per piece: about half a second of work
+ROWS = 1_000  # molecules at a time: about half a second of work
 FRESH_COPY = "the file is damaged or incomplete: get a fresh copy (pip install --force-reinstall qm9pack)"
 UNITS: Mapping[str, str] = {"mu": "D", "alpha": "bohr^3", "r2": "bohr^2", "Cv": "cal/(mol K)"}
 TARGETS = tuple(Column(name, "float", unit=UNITS.get(name, "hartree")) for name in HEADERS)
@@ -85,8 +84,8 @@ def read_qm9(
 
       * node: those of `from_molecules(hydrogens=True, descriptors=True)`, and `position` in angstrom;
       * edge: `bond`, and `distance` in angstrom;
-      * graph: the canonical `smiles`; `bonds`, which says where the bonds come from (`qm9/bonds.py` states
-        the rules, `bond_outcomes` counts); the targets mu, alpha, homo, lumo, gap, r2, zpve, U0, U, H, G, Cv.
+      * graph: the canonical `smiles`; `bonds`, which says by what rule the bonds were found (`bond_outcomes`
+        counts); the targets mu, alpha, homo, lumo, gap, r2, zpve, U0, U, H, G, Cv.
 
     Encoders do not see `position` and `distance` unless asked to.
 
@@ -107,64 +106,106 @@ def read_qm9(
         raise MissingExtra("rdkit", "chem") from error
     if limit is not None and limit < 1:
         raise InvalidParameter(f"limit={limit}: expected 1 or more molecules, or None for all")
-    work = list(_pieces(Path(path), limit))
-    if not work:
-        raise InvalidFile(f"the files {PATTERN} in {path} hold no molecules; {FRESH_COPY}")
-    total, done = sum(piece.n_rows for piece in work), 0
+    atoms = _read_atoms(Path(path), limit)
     parts: list[GraphSet] = []
-    for graphs in _read_all(work, n_jobs):
+    for graphs in _with_bonds([atoms[start : start + ROWS] for start in range(0, len(atoms), ROWS)], n_jobs):
         parts.append(graphs)
-        done += len(graphs)
         if progress is not None:
-            progress(done, total)
+            progress(sum(map(len, parts)), len(atoms))
     return concatenate(parts)
 
 
-def find_qm9(folder: Path, name: str = "QM9") -> Path | None:
+def find_qm9(folder: Path) -> Path | None:
     """The folder with QM9's files: `folder` itself, or one called QM9 or qm9pack in it; None if neither."""
-    for candidate in (folder, folder / name, folder / name.lower(), folder / "qm9pack" / "data"):
+    for candidate in (folder, folder / "QM9", folder / "qm9", folder / "qm9pack" / "data"):
         if any(candidate.glob(PATTERN)):
             return candidate
     return None
 
 
 def bond_outcomes(graphs: GraphSet) -> dict[str, int]:
-    """How many molecules have their bonds from each rule of `qm9/bonds.py`.
+    """How many molecules have their bonds from each rule.
 
-    `graphs[graphs.values("graph", "bonds") == "distances"]` are the ones of a rule.
+    `graphs[graphs.values("graph", "bonds") == "distances"]` are the ones of a rule: "smiles" and "permuted"
+    take them from the SMILES, "perceived" is RDKit's reading of the coordinates, "distances" bonds without a
+    type between atoms that are near each other.
     """
     counts = np.bincount(graphs.graph["bonds"], minlength=len(OUTCOMES))
     return dict(zip(OUTCOMES, counts.tolist(), strict=True))
 
 
-def read_piece(piece: Piece) -> GraphSet:
-    """Some rows of a file as graphs, with all columns."""
-    rows = read_rows(piece)
-    graphs = match_bonds(rows)
-    source, target = graphs.edge_index
-    lengths = np.sqrt(((rows.positions[source] - rows.positions[target]) ** 2).sum(axis=1))
-    graphs = graphs.with_column("node", POSITION, rows.positions.astype(np.float32))
-    graphs = graphs.with_column("edge", DISTANCE, lengths.astype(np.float32))
-    for column, values in zip(TARGETS, rows.targets.T, strict=True):
-        graphs = graphs.with_column("graph", column, values)
-    return replace(graphs, ids=rows.ids)
-
-
-def _pieces(folder: Path, limit: int | None) -> Iterator[Piece]:
+def _read_atoms(folder: Path, limit: int | None) -> GraphSet:
+    """The molecules as the files state them, without edges: (atomic) number, position, smiles and targets."""
     files = sorted(folder.glob(PATTERN))
     if not files:
         raise FileMissing(f"{folder} has no files {PATTERN}: expected the data folder of the package qm9pack")
+    parts: list[GraphSet] = []
     for path in files:
-        found = list(pieces(path, limit))
-        yield from found
-        if limit is not None:
-            limit -= sum(piece.n_rows for piece in found)
-            if limit <= 0:
-                return
+        left = None if limit is None else limit - sum(map(len, parts))
+        if left != 0:
+            parts.append(_read_file(path, left))
+    return concatenate(parts)
 
 
-def _read_all(work: list[Piece], n_jobs: int | None) -> Iterable[GraphSet]:
-    """The graphs of all pieces, in order, by as many processes as there are cores.
+def _read_file(path: Path, limit: int | None) -> GraphSet:
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    types = dict.fromkeys(HEADERS.values(), pa.float64())
+    types |= {"Index": pa.int64(), "SMILES": pa.string(), "N_atoms": pa.int64()}
+    types |= {"Elements": pa.string(), "XYZ_Ang": pa.string()}
+    in_order = csv.ReadOptions(use_threads=False)  # errors name their row then
+    wanted = csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[])
+    batches: list[Any] = []
+    try:
+        with csv.open_csv(path, read_options=in_order, convert_options=wanted) as reader:
+            for batch in reader:
+                batches.append(batch)
+                if limit is not None and sum(map(len, batches)) >= limit:
+                    break
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        raise InvalidFile(f"{path}: {error}; {FRESH_COPY}") from None
+    table = pa.Table.from_batches(batches).slice(0, limit)
+    numbers, n_numbers = _lists(path, table["Elements"], NUMBERS.__getitem__)
+    places, n_places = _lists(path, table["XYZ_Ang"], float)
+    counts = table["N_atoms"].to_numpy()
+    targets = {name: table[header].to_numpy() for name, header in HEADERS.items()}
+    for good, problem in (
+        ((n_numbers == counts) & (n_places == 3 * counts), "N_atoms does not fit Elements and XYZ_Ang"),
+        (np.isfinite(list(targets.values())).all(axis=0), "a target is not a finite number"),
+    ):
+        if not good.all():
+            raise InvalidFile(f"{path}, line {good.argmin() + 2}: {problem}; {FRESH_COPY}")
+    return GraphSet(
+        node_ptr=pointer(counts),
+        edge_ptr=np.zeros(len(table) + 1, np.int64),
+        edges=np.zeros((2, 0), np.int64),
+        node={"number": numbers.astype(np.int64), "position": places.reshape(-1, 3)},
+        graph={"smiles": np.array(table["SMILES"].to_pylist(), np.str_), **targets},
+        ids=table["Index"].to_numpy(),
+        schema=Schema((Column("number", "float"), POSITION), (), (Column("smiles", "text"), *TARGETS)),
+    )
+
+
+def _lists(path: Path, cells: Any, convert: Callable[[str], float]) -> tuple[NDArray[np.float64], IntArray]:
+    """The items of lists, or of lists of lists, as Python or JSON writes them, and how many each cell has."""
+    values, counts, rest = array("d"), [], str.maketrans("", "", "[]' ")
+    for row, cell in enumerate(cells.to_pylist()):
+        items = cell.translate(rest).split(",")  # 3 us for 18 atoms
+        try:
+            own = list(map(convert, items))
+            if not math.isfinite(sum(own)):
+                raise ValueError
+        except (KeyError, ValueError):
+            problem = f"{cell[:60]!r} is no list of {', '.join(NUMBERS)}, or of finite numbers"
+            raise InvalidFile(f"{path}, line {row + 2}: {problem}; {FRESH_COPY}") from None
+        values.extend(own)
+        counts.append(len(own))
+    return np.array(values), np.array(counts)
+
+
+def _with_bonds(parts: list[GraphSet], n_jobs: int | None) -> Iterable[GraphSet]:
+    """The graphs of all parts, in order, by as many processes as there are cores.
 
     The processes are joblib's, which start afresh and import only what they need: a script that calls this
     needs no `if __name__ == "__main__"`, and threads of the calling process do no harm.
@@ -172,13 +213,25 @@ def _read_all(work: list[Piece], n_jobs: int | None) -> Iterable[GraphSet]:
     from joblib import Parallel, cpu_count, delayed
 
     if n_jobs is None:  # starting processes takes a second
-        n_jobs = cpu_count() if len(work) > 4 else 1
+        n_jobs = cpu_count() if len(parts) > 4 else 1
     if n_jobs == 1:
-        return map(read_piece, work)
+        return map(_make_graphs, parts)
     jobs: Iterable[GraphSet] = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(read_piece)(piece) for piece in work
+        delayed(_make_graphs)(part) for part in parts
     )
     return jobs
+
+
+def _make_graphs(atoms: GraphSet) -> GraphSet:
+    graphs = match_bonds(atoms)
+    positions = atoms.node["position"]
+    source, target = graphs.edge_index
+    lengths = np.sqrt(((positions[source] - positions[target]) ** 2).sum(axis=1))
+    graphs = graphs.with_column("node", POSITION, positions.astype(np.float32))
+    graphs = graphs.with_column("edge", DISTANCE, lengths.astype(np.float32))
+    for column in TARGETS:
+        graphs = graphs.with_column("graph", column, atoms.graph[column.name])
+    return replace(graphs, ids=atoms.ids)
 
 
 # The bonds of QM9: its files have coordinates and a SMILES, but do not say which atom is which.
@@ -199,8 +252,8 @@ def _read_all(work: list[Piece], n_jobs: int | None) -> Iterable[GraphSet]:
 # sum of covalent radii long, and atoms without a bond are CLOSEST times that sum apart or more.
 
 
-def match_bonds(rows: Rows) -> GraphSet:
-    """The molecules of `rows` as graphs with atoms in the order of the coordinates; ids are 0 ... G-1.
+def match_bonds(atoms: GraphSet) -> GraphSet:
+    """Molecules with atoms in the order of the coordinates; ids are 0 ... G-1.
 
     Columns are those of `from_molecules(hydrogens=True, descriptors=True)` and `bonds`.
     """
@@ -208,12 +261,12 @@ def match_bonds(rows: Rows) -> GraphSet:
 
     rules: tuple[Rule, ...] = (lambda smiles, *_: smiles, permuted, perceived, linked)
     parts: list[GraphSet] = []
-    left = np.arange(len(rows))
+    left = np.arange(len(atoms))
     with rdBase.BlockLogs():
         for outcome, rule in enumerate(rules):
-            graphs = _apply(rule, rows, left)
+            graphs = _apply(rule, atoms, left)
             if graphs is not None and outcome + 1 < len(rules):
-                graphs = graphs[np.flatnonzero(fits(graphs, rows))]
+                graphs = graphs[np.flatnonzero(fits(graphs, atoms))]
             if graphs is not None and len(graphs):
                 parts.append(graphs.with_column("graph", BONDS, np.full(len(graphs), outcome, np.int32)))
                 left = np.setdiff1d(left, graphs.ids)
@@ -221,27 +274,24 @@ def match_bonds(rows: Rows) -> GraphSet:
     return _without_guesses(joined[np.argsort(joined.ids)] if len(parts) > 1 else joined)
 
 
-def _apply(rule: Rule, rows: Rows, left: IntArray) -> GraphSet | None:
+def _apply(rule: Rule, atoms: GraphSet, left: IntArray) -> GraphSet | None:
     """What a rule makes of the molecules `left`; those it can make nothing of are not in it."""
-    items = [rule(*_molecule(rows, index)) for index in left.tolist()]
+    smiles, numbers, positions = atoms.graph["smiles"], atoms.node["number"], atoms.node["position"]
+    own = [slice(*atoms.node_ptr[index : index + 2]) for index in left]
+    items = [rule(str(smiles[i]), numbers[rows], positions[rows]) for i, rows in zip(left, own, strict=True)]
     try:
         return from_molecules(items, ids=left.tolist(), errors="skip", hydrogens=True, descriptors=True)
     except NothingLeft:
         return None
 
 
-def _molecule(rows: Rows, index: int) -> tuple[str, IntArray, NDArray[np.float64]]:
-    atoms = slice(rows.node_ptr[index], rows.node_ptr[index + 1])
-    return rows.smiles[index], rows.numbers[atoms], rows.positions[atoms]
-
-
-def fits(graphs: GraphSet, rows: Rows) -> NDArray[np.bool_]:
-    """Which graphs agree with the coordinates of the rows that their ids name. (G,)."""
-    good = graphs.sizes == np.diff(rows.node_ptr)[graphs.ids]
+def fits(graphs: GraphSet, atoms: GraphSet) -> NDArray[np.bool_]:
+    """Which graphs agree with the coordinates of the molecules that their ids name. (G,)."""
+    good = graphs.sizes == atoms.sizes[graphs.ids]
     candidates = np.flatnonzero(good)
     graphs = graphs[candidates]
-    atoms, ptr = ranges(rows.node_ptr, graphs.ids)
-    numbers, places, owner = rows.numbers[atoms], rows.positions[atoms], graphs.node_graph
+    rows, ptr = ranges(atoms.node_ptr, graphs.ids)
+    numbers, places, owner = atoms.node["number"][rows], atoms.node["position"][rows], graphs.node_graph
 
     def lengths(source: IntArray, target: IntArray) -> NDArray[np.float64]:
         apart = np.sqrt(((places[source] - places[target]) ** 2).sum(axis=1))
@@ -252,7 +302,7 @@ def fits(graphs: GraphSet, rows: Rows) -> NDArray[np.bool_]:
 
     bonds = lengths(*graphs.edge_index)
     target, _ = ranges(ptr, owner)  # all atoms of the same molecule, for every atom
-    source = np.repeat(np.arange(len(atoms)), graphs.sizes[owner])
+    source = np.repeat(np.arange(len(rows)), graphs.sizes[owner])
     near = lengths(source, target) < CLOSEST
     wrong = (
         count(graphs.node["element"] != numbers, owner)
@@ -343,159 +393,6 @@ def _without_guesses(graphs: GraphSet) -> GraphSet:
     return replace(graphs, node={**graphs.node, **unknown})
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Some rows of a file: n_rows lines from byte `start` to byte `stop`, of which the first is `line`.
-
-    `columns` says where in a row the columns WANTED are, `width` how many there are in all.
-    """
-
-    path: Path
-    start: int
-    stop: int
-    line: int
-    n_rows: int
-    columns: tuple[int, ...]
-    width: int
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Molecules as the files state them. G molecules, N atoms.
-
-    Attributes:
-        ids: (G,) numbers of the molecules in the data set, from 1 with gaps.
-        smiles: G of them, as written.
-        node_ptr: (G+1,) molecule g has the atoms node_ptr[g] ... node_ptr[g+1] - 1.
-        numbers: (N,) atomic numbers.
-        positions: (N, 3) in angstrom.
-        targets: (G, 12) in the order and units of TARGETS.
-    """
-
-    ids: IntArray
-    smiles: list[str]
-    node_ptr: IntArray
-    numbers: IntArray
-    positions: NDArray[np.float64]
-    targets: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def pieces(path: Path, limit: int | None = None) -> Iterator[Piece]:
-    """A file cut into pieces of whole lines, at most `limit` rows of it.
-
-    Raises:
-        InvalidFile: the file has no such columns.
-    """
-    content = path.read_bytes().rstrip()
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n")) + 1
-    ends = np.append(ends, len(content))  # (lines,) where each line stops
-    header = content[: ends[0]].decode("utf-8", "replace").strip()
-    names = next(csv.reader([header]), [])
-    missing = [name for name in WANTED if name not in names]
-    if missing:
-        raise InvalidFile(f"{path} has no column {missing[0]!r}, which every file of QM9 has; {FRESH_COPY}")
-    stop = len(ends) if limit is None else min(len(ends), limit + 1)
-    columns = tuple(names.index(name) for name in WANTED)
-    for first in range(1, stop, ROWS):
-        last = min(first + ROWS, stop) - 1
-        span = int(ends[first - 1]), int(ends[last])
-        yield Piece(path, *span, first + 1, last - first + 1, columns, len(names))
-
-
-def read_rows(piece: Piece) -> Rows:
-    """Parse one piece.
-
-    Raises:
-        InvalidFile: the message names the line and what is wrong with it.
-    """
-    with piece.path.open("rb") as file:
-        file.seek(piece.start)
-        lines = file.read(piece.stop - piece.start).decode("utf-8", "replace").rstrip("\n").split("\n")
-    parsed: list[_Row] = []
-    for line, text in enumerate(lines, start=piece.line):
-        try:
-            parsed.append(_parse(next(csv.reader([text]), []), piece))
-        except (ValueError, csv.Error) as error:
-            raise InvalidFile(f"{piece.path}, line {line}: {error}; {FRESH_COPY}") from None
-    positions = np.array([value for row in parsed for value in row.positions], np.float64).reshape(-1, 3)
-    return Rows(
-        ids=np.array([row.index for row in parsed], np.int64),
-        smiles=[row.smiles for row in parsed],
-        node_ptr=pointer(np.array([len(row.numbers) for row in parsed])),
-        numbers=np.array([number for row in parsed for number in row.numbers], np.int64),
-        positions=positions,
-        targets=np.array([row.targets for row in parsed], np.float64),
-    )
-
-
-@dataclass(frozen=True)
-class _Row:
-    index: int
-    smiles: str
-    numbers: list[int]
-    positions: list[float]
-    targets: list[float]
-
-
-def _parse(fields: list[str], piece: Piece) -> _Row:
-    if len(fields) != piece.width:
-        raise ValueError(f"{len(fields)} columns, expected {piece.width}")
-    index, smiles, n_atoms, elements, places, *targets = (fields[column] for column in piece.columns)
-    row = _Row(
-        index=_whole("Index", index),
-        smiles=smiles,
-        numbers=[_number(symbol) for symbol in _items(elements.replace("'", ""))],
-        positions=_floats("XYZ_Ang", _items(places)),
-        targets=_floats("targets", targets),
-    )
-    if not len(row.numbers) == len(row.positions) / 3 == _whole("N_atoms", n_atoms):
-        raise ValueError(
-            f"N_atoms is {n_atoms}, but there are {len(row.numbers)} elements and {len(row.positions)} "
-            f"coordinates"
-        )
-    return row
-
-
-def _items(text: str) -> list[str]:
-    """The items of a list, or of a list of lists, as Python or JSON writes it; 3 us for 18 atoms."""
-    return text.replace("[", "").replace("]", "").split(",")
-
-
-def _number(symbol: str) -> int:
-    number = NUMBERS.get(symbol.strip())
-    if number is None:
-        raise ValueError(f"Elements has {symbol.strip()!r}, expected {', '.join(NUMBERS)}")
-    return number
-
-
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{name} is {text[:40]!r}, expected a whole number") from None
-
-
-def _floats(name: str, texts: list[str]) -> list[float]:
-    try:
-        values = list(map(float, texts))
-        if math.isfinite(sum(values)):  # one NaN or infinity among them is enough
-            return values
-    except ValueError:
-        pass
-    bad = next(text for text in texts if not _is_number(text))
-    raise ValueError(f"{name}: {bad.strip()[:40]!r} is not a number")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
 def in_units(graphs: GraphSet, unit: str) -> GraphSet:
     """The same graphs with all their energies in `unit`; the schema says so.
 
@@ -504,9 +401,6 @@ def in_units(graphs: GraphSet, unit: str) -> GraphSet:
     Args:
         graphs: graphs with energies as graph columns.
         unit: "hartree", "eV", "kcal/mol" or "kJ/mol".
-
-    Raises:
-        InvalidParameter: another unit was asked for.
     """
     if unit not in HARTREE:
         raise InvalidParameter(f"units={unit!r}: energies come in {', '.join(HARTREE)}")
@@ -524,9 +418,6 @@ def atomisation_energies(graphs: GraphSet) -> GraphSet:
     """The same graphs with U0, U, H and G minus the energies of their atoms when these are free.
 
     What is left is what the bonds are worth, three orders of magnitude smaller than the total, and negative.
-
-    Raises:
-        SchemaMismatch: the graphs are not QM9's: a column is missing, or there are other elements.
     """
     element = graphs.schema.column("node", "element")
     targets = {name: graphs.schema.column("graph", name) for name in ATOM_ENERGIES}

@@ -163,7 +163,7 @@ class Schema:
             InvalidFile: the content is not a schema.
         """
         try:
-            columns = {level: tuple(_column(entry) for entry in content[level]) for level in LEVELS}
+            columns = {level: tuple(map(_column, content[level])) for level in LEVELS}
             return cls(**columns, options=tuple(content.get("options", {}).items()))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidFile(f"not a schema: {error!r}") from error
@@ -175,12 +175,11 @@ def _column(entry: dict[str, Any]) -> Column:
 
 
 def _without_defaults(column: Column) -> dict[str, Any]:
-    fields = dataclasses.fields(column)
-    content = {field.name: getattr(column, field.name) for field in fields}
+    content = {
+        field.name: (getattr(column, field.name), field.default) for field in dataclasses.fields(column)
+    }
     return {
-        field.name: list(content[field.name])
-        if isinstance(content[field.name], tuple)
-        else content[field.name]
-        for field in fields
-        if field.default is dataclasses.MISSING or content[field.name] != field.default
+        name: list(value) if isinstance(value, tuple) else value
+        for name, (value, default) in content.items()
+        if value != default
     }

@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from infograph.data.cleaning import smiles_of
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.labels import missing
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, MissingExtra
-
-
-def _none() -> IntArray:
-    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +31,7 @@ class Split:
     labelled: IntArray
     validation: IntArray
     test: IntArray
-    unlabelled: IntArray = field(default_factory=_none)
+    unlabelled: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def train(self) -> IntArray:
@@ -64,15 +61,10 @@ def semi_supervised_split(
         graphs: the graphs, or how many there are.
         labelled, validation, test: how many graphs each part gets; 1 or more are labelled.
         seed: another seed is another draw.
-
-    Raises:
-        InvalidParameter: the parts do not fit.
     """
-    sizes = {
-        "labelled": _size("labelled", labelled, 1),
-        "validation": _size("validation", validation, 0),
-        "test": _size("test", test, 0),
-    }
+    sizes = {"test": test, "validation": validation, "labelled": labelled}
+    for name, size in sizes.items():
+        _check_size(name, size, int(name == "labelled"))
     n_graphs = _count(graphs)
     if sum(sizes.values()) > n_graphs:
         asked = ", ".join(f"{name}={size:,}" for name, size in sizes.items())
@@ -80,9 +72,7 @@ def semi_supervised_split(
             f"{asked} are {sum(sizes.values()):,} graphs, but there are only {n_graphs:,}: ask for fewer"
         )
     order = np.random.default_rng(seed).permutation(n_graphs)
-    tested, validated, trained, rest = np.split(
-        order, np.cumsum([sizes["test"], sizes["validation"], sizes["labelled"]])
-    )
+    tested, validated, trained, rest = np.split(order, np.cumsum(list(sizes.values())))
     return Split(trained, validated, tested, unlabelled=rest)
 
 
@@ -93,9 +83,6 @@ def random_split(graphs: int | Sized, shares: Sequence[float] = (0.8, 0.1, 0.1),
         graphs: the graphs, or how many there are.
         shares: the part of the graphs for each of the three; they add up to 1.
         seed: another seed is another draw.
-
-    Raises:
-        InvalidParameter: the shares are not three that add up to 1, or nothing is left to train on.
     """
     n_graphs = _count(graphs)
     stops = share_stops(n_graphs, shares)
@@ -104,13 +91,7 @@ def random_split(graphs: int | Sized, shares: Sequence[float] = (0.8, 0.1, 0.1),
 
 
 def share_stops(n_graphs: int, shares: Sequence[float]) -> tuple[int, int]:
-    """Where the training and the validation part of `n_graphs` graphs end, by shares that add up to 1.
-
-    A part with a share above 0 gets a graph at least.
-
-    Raises:
-        InvalidParameter: the shares are not three that add up to 1, or there are fewer graphs than parts.
-    """
+    """Where training and validation end among `n_graphs`; a part with a share above 0 has one at least."""
     given = np.asarray(shares, np.float64)
     if given.shape != (3,) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9 or given[0] == 0:
         raise InvalidParameter(
@@ -130,15 +111,15 @@ def share_stops(n_graphs: int, shares: Sequence[float]) -> tuple[int, int]:
 
 
 def _count(graphs: int | Sized) -> int:
-    if isinstance(graphs, int | np.integer):
-        return _size("graphs", graphs, 1)
-    return len(graphs)
+    if not isinstance(graphs, int | np.integer):
+        return len(graphs)
+    _check_size("graphs", graphs, 1)
+    return int(graphs)
 
 
-def _size(name: str, size: int, least: int) -> int:
+def _check_size(name: str, size: object, least: int) -> None:
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < least:
         raise InvalidParameter(f"{name}={size!r}: expected a whole number, {least} or more")
-    return int(size)
 
 
 # A split by scaffolds: molecules with the same ring system are all in one part.
@@ -168,15 +149,20 @@ def scaffold_split(
         shares: the part of the graphs for training, validation and test; they add up to 1.
         target: the graph column whose missing values make a molecule unlabelled; None: all are labelled.
         seed: another seed is another draw.
-
-    Raises:
-        InvalidParameter: the shares are not three that add up to 1, there are too few scaffolds, or there are
-            no SMILES.
-        MissingExtra: RDKit is not installed.
     """
-    labelled = np.ones(len(graphs), bool) if target is None else _is_labelled(graphs, target)
-    if target is not None and not labelled.any():
-        raise InvalidParameter(f"target={target!r}: no molecule has a value; split without a target")
+    labelled: NDArray[np.bool_] = np.ones(len(graphs), bool)
+    if target is not None:
+        known = ~missing(graphs.values("graph", graph_column(graphs.schema, target).name))
+        labelled = np.asarray(known.reshape(len(graphs), -1).any(axis=1))
+        if not labelled.any():
+            raise InvalidParameter(f"target={target!r}: no molecule has a value; split without a target")
+    return split_by_scaffold(graphs, labelled, shares, seed)
+
+
+def split_by_scaffold(
+    graphs: GraphSet, labelled: NDArray[np.bool_], shares: Sequence[float], seed: int
+) -> Split:
+    """The same by a mask of the labelled molecules. (G,)."""
     first, second = share_stops(int(labelled.sum()), shares)
     wanted = np.diff([0, first, second, int(labelled.sum())])  # (3,)
     group = scaffold_groups(graphs)  # (G,)
@@ -218,22 +204,8 @@ def scaffold_groups(graphs: GraphSet) -> IntArray:
     return np.asarray(np.unique(keys, return_inverse=True)[1])
 
 
-def _is_labelled(graphs: GraphSet, target: str) -> NDArray[np.bool_]:
-    column = graph_column(graphs.schema, target)
-    values = graphs.graph[column.name]
-    if column.kind == "float":
-        return np.asarray(~np.isnan(values).reshape(len(graphs), -1).all(axis=1))
-    return np.asarray(values != (column.unknown if column.kind == "categorical" else ""))
-
-
 def _assign(sizes: IntArray, wanted: IntArray, rng: np.random.Generator) -> IntArray:
-    """The part of every group: 0, 1 or 2. Groups without labelled molecules are for training.
-
-    Args:
-        sizes: labelled molecules of every group.
-        wanted: labelled molecules that each part should have.
-        rng: draws the order of equally large groups, and the parts of small ones.
-    """
+    """The part of every group: 0, 1 or 2, by its labelled molecules; groups without any are for training."""
     part = np.zeros(len(sizes), np.int64)
     room: list[int] = wanted.tolist()
     used = [number for number, count in enumerate(room) if count]
@@ -246,16 +218,11 @@ def _assign(sizes: IntArray, wanted: IntArray, rng: np.random.Generator) -> IntA
         parts = empty if len(order) - place <= len(empty) else used  # no part stays without any
         fitting = [number for number in parts if room[number] >= size]
         if fitting and (size == 1 or size <= large):
-            choice = _draw(fitting, room, rng)
+            reach = list(accumulate(room[number] for number in fitting))  # drawn in proportion to the room
+            choice = fitting[bisect_right(reach, rng.random() * reach[-1])]
         else:
             choice = max(parts, key=room.__getitem__)
         part[group] = choice
         room[choice] -= size
         empty = [number for number in empty if number != choice]
     return part
-
-
-def _draw(parts: list[int], room: list[int], rng: np.random.Generator) -> int:
-    """One of the parts, drawn in proportion to its room."""
-    reach = list(accumulate(room[number] for number in parts))
-    return parts[bisect_right(reach, rng.random() * reach[-1])]

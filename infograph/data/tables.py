@@ -1,4 +1,7 @@
-"""Files of molecules (CSV, TSV, Parquet, SMI, SDF) -> GraphSet, whole or a block of rows at a time."""
+"""Files of molecules (CSV, TSV, Parquet, SMI, SDF) -> GraphSet, whole or a block of rows at a time.
+
+Every format is a function that gives its rows some at a time; reading a file whole is asking for one block.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,20 +21,17 @@ from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.molecules import from_molecules
 from infograph.data.network_files import looks_like_edges
 from infograph.data.read import (
+    SDF_FILES,
     SMILES_FILES,
     TABLES,
-    Cells,
     ReadOptions,
     cell_blocks,
     header,
     in_file,
     kind,
-    read_cells,
-    read_graphs,
-    read_parquet,
-    read_text,
+    placed,
+    read,
     text_lines,
-    texts,
     with_columns,
 )
 from infograph.data.units import match_name
@@ -52,80 +52,70 @@ BUFFER = 1 << 20  # bytes of a Parquet column that are read at a time, instead o
 READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "stereo", "salts")
 
 
-def read_molecule_table(path: Path, options: ReadOptions) -> GraphSet:
-    """A table with a SMILES column; its other columns become graph columns.
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Consecutive rows of a file of molecules.
+
+    Attributes:
+        molecules: SMILES or RDKit molecules; a `Rejected` where a row is broken.
+        columns: one text per row, or an Arrow array where the file has types.
+        place: row -> where it stands in the file.
+        smiles: the column of the molecules, if they are in one.
+        ids: the ids of a format that has them outside its columns; empty where there is none.
+        broken: the broken rows.
+    """
+
+    molecules: Sequence[Any]
+    columns: Mapping[str, Any]
+    place: Callable[[int], str]
+    smiles: str | None = None
+    ids: Sequence[str] | None = None
+    broken: Mapping[int, Rejected] = field(default_factory=dict)
+
+
+def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
+    """All molecules of a file; its other columns become graph columns.
 
     Numbers are floats (NaN where a cell is empty); texts that repeat are categories.
     """
-    cells = read_parquet(path) if kind(path) == ".parquet" else read_cells(path, options.errors)
-    column = required_smiles(cells.names, options, path)
-    label = chosen_column(cells.names, options.label, "label", path)
-    id_column = chosen_column(cells.names, options.id, "id", path) or _own_ids(cells, path)
-    others = {name: cells.columns[name] for name in cells.names if name not in (column, id_column)}
-    if label is not None:
-        others[label] = cells.columns[label]
-    return rows_to_graphs(
-        path,
-        [cells.broken.get(row, smiles) for row, smiles in enumerate(cells.columns[column])],
-        ids=None if id_column is None else parse_ids(cells.columns[id_column]),
-        columns=others,
-        place=cells.place,
-        options=options,
-        label=label,
-    )
+    rows = next(_rows(path, options), None)
+    if rows is None:
+        raise InvalidFile(f"{path} has a header and no rows")
+    for row, broken in rows.broken.items():
+        if options.errors == "raise":
+            raise InvalidFile(f"{path}, {rows.place(row)}: {broken.problem}")
+    label = chosen_column(rows.columns, options.label, "label", path)
+    own = chosen_column(rows.columns, options.id, "id", path)
+    if own is None and rows.ids is None:
+        own = _distinct_ids(rows, path)
+    ids = rows.ids if own is None else texts(rows.columns[own])
+    try:
+        graphs = from_molecules(
+            rows.molecules, ids=_parse_ids(ids) if ids and any(ids) else None, **options.of_molecules
+        )
+    except (InvalidGraph, InvalidParameter) as error:
+        raise in_file(error, path, rows.place) from error
+    columns = {}
+    for name, cells in rows.columns.items():
+        if name == label:
+            columns[name] = cells
+        elif name not in (rows.smiles, own):  # the canonical SMILES stays what it is
+            columns[f"{name}_in_file" if name in graphs.graph else name] = cells
+    return with_columns(graphs, columns, label, rows.place)
 
 
-def is_molecule_table(path: Path, options: ReadOptions) -> bool:
-    """Whether a CSV file is one of molecules, and not an edge list."""
-    names = header(path)
-    return options.smiles is not None or smiles_column(names) is not None or not looks_like_edges(names)
-
-
-def smiles_column(names: Sequence[str], chosen: str | None = None) -> str | None:
-    """The column that holds the SMILES: the chosen one, or one that is called so."""
-    if chosen is not None:
-        return chosen if chosen in names else None
-    lower = {name.strip().casefold(): name for name in reversed(names)}
-    return next((lower[name] for name in SMILES_NAMES if name in lower), None)
-
-
-def required_smiles(names: Sequence[str], options: ReadOptions, path: Path) -> str:
-    """The same column, of a file that must have one.
-
-    Raises:
-        InvalidFile: it has none.
-    """
-    column = smiles_column(names, options.smiles)
-    if column is None:
-        raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
-    return column
-
-
-def id_columns(names: Sequence[str]) -> list[str]:
-    """The columns that are called like ids."""
-    return [name for name in names if name.strip().casefold() in ID_NAMES]
-
-
-def chosen_column(names: Sequence[str], chosen: str | None, option: str, path: Path) -> str | None:
-    """The column that `chosen` names, with or without the unit in its header."""
-    found = None if chosen is None else match_name(names, chosen)
-    if chosen is not None and found is None:
-        raise InvalidParameter(f"{option}={chosen!r}: {path} has no such column, only {list(names)}")
-    return found
-
-
-def _own_ids(cells: Cells, path: Path) -> str | None:
+def _distinct_ids(rows: Rows, path: Path) -> str | None:
     """A column that is called like ids and whose values are all given and different.
 
     Where there are only columns that are called so, a warning says why they are not used.
     """
-    unfit: list[tuple[str, str]] = []
-    for name in id_columns(cells.names):
-        values = [value for row, value in enumerate(cells.columns[name]) if row not in cells.broken]
+    unfit = []
+    for name in id_columns(rows.columns):
+        values = [text for row, text in enumerate(texts(rows.columns[name])) if row not in rows.broken]
         if all(values) and len(set(values)) == len(values):
             return name
-        repeated = [value for value, times in Counter(values).items() if value and times > 1]
-        unfit.append((name, f"repeats {repeated[0]!r}" if repeated else "has empty cells"))
+        repeated = next((text for text, times in Counter(values).items() if text and times > 1), None)
+        unfit.append((name, f"repeats {repeated!r}" if repeated else "has empty cells"))
     if unfit:
         name, why = unfit[0]
         warnings.warn(
@@ -136,421 +126,185 @@ def _own_ids(cells: Cells, path: Path) -> str | None:
     return None
 
 
-def parse_ids(values: Sequence[str]) -> list[str] | list[int]:
+def _parse_ids(values: Sequence[str]) -> list[str] | list[int]:
     """Ids as integers where that loses nothing ("007" stays text)."""
     if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value) for value in values):
         return [int(value) for value in values]
     return [value or str(row) for row, value in enumerate(values)]
 
 
-def rows_to_graphs(
-    path: Path,
-    mols: Sequence[Any],
-    *,
-    ids: Sequence[str | int] | None,
-    columns: Mapping[str, Sequence[str]],
-    place: Callable[[int], str],
-    options: ReadOptions,
-    label: str | None = None,
-) -> GraphSet:
-    """The molecules of a file with their columns; errors name the file and the place in it."""
+def texts(column: Any) -> list[str]:
+    """A column as texts: empty where a value is missing."""
+    if isinstance(column, list):
+        return column
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def is_molecule_table(path: Path, options: ReadOptions) -> bool:
+    """Whether a CSV file is one of molecules, and not an edge list."""
+    names = header(path)
+    return options.smiles is not None or smiles_column(names) is not None or not looks_like_edges(names)
+
+
+def smiles_column(names: Iterable[str], chosen: str | None = None) -> str | None:
+    """The column that holds the SMILES: the chosen one, or one that is called so."""
+    if chosen is not None:
+        return chosen if chosen in names else None
+    lower = {name.strip().casefold(): name for name in reversed(list(names))}
+    return next((lower[name] for name in SMILES_NAMES if name in lower), None)
+
+
+def _required_smiles(names: Sequence[str], options: ReadOptions, path: Path) -> str:
+    column = smiles_column(names, options.smiles)
+    if column is None:
+        raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
+    return column
+
+
+def id_columns(names: Iterable[str]) -> list[str]:
+    """The columns that are called like ids."""
+    return [name for name in names if name.strip().casefold() in ID_NAMES]
+
+
+def chosen_column(names: Iterable[str], chosen: str | None, option: str, path: Path) -> str | None:
+    """The column that `chosen` names, with or without the unit in its header."""
+    found = None if chosen is None else match_name(names, chosen)
+    if chosen is not None and found is None:
+        raise InvalidParameter(f"{option}={chosen!r}: {path} has no such column, only {list(names)}")
+    return found
+
+
+# The formats. Each gives the rows of a file, `size` at a time (None: all at once), with at least the columns
+# that `columns` names (None: all).
+
+
+def _rows(
+    path: Path, options: ReadOptions, size: int | None = None, columns: Sequence[str] | None = None
+) -> Iterator[Rows]:
+    ending = kind(path)
+    if ending == ".parquet":
+        return _parquet_rows(path, options, size, columns)
+    if ending in SMILES_FILES:
+        return _smi_rows(path, size)
+    return _sdf_rows(path) if ending in SDF_FILES else _table_rows(path, options, size)
+
+
+def _table_rows(path: Path, options: ReadOptions, size: int | None) -> Iterator[Rows]:
+    for cells in cell_blocks(path, size):
+        smiles = _required_smiles(cells.names, options, path)
+        molecules = [cells.broken.get(row, text) for row, text in enumerate(cells.columns[smiles])]
+        yield Rows(molecules, cells.columns, cells.place, smiles, broken=cells.broken)
+
+
+def _parquet_rows(
+    path: Path, options: ReadOptions, size: int | None, columns: Sequence[str] | None
+) -> Iterator[Rows]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    start = 0
     try:
-        graphs = from_molecules(
-            mols,
-            ids=ids,
-            errors=options.errors,
-            schema=options.schema,
-            hydrogens=options.hydrogens,
-            stereo=options.stereo,
-            salts=options.salts,
-        )
-    except (InvalidGraph, InvalidParameter) as error:
-        raise in_file(error, path, place) from error
-    ours = {name for name in graphs.graph if name != label}  # the canonical SMILES stays what it is
-    columns = {f"{name}_in_file" if name in ours else name: cells for name, cells in columns.items()}
-    return with_columns(graphs, columns, label=label, place=place)
+        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+            names, total = file.schema_arrow.names, file.metadata.num_rows
+            smiles, wanted = _required_smiles(names, options, path), names
+            if columns is not None:
+                own = id_column(names, options, path)
+                kept = kept_columns(names, columns, own, path)
+                wanted = list(dict.fromkeys([smiles, *([own] if own else []), *kept]))
+            batches = (
+                file.iter_batches(size, columns=wanted) if size else [file.read(wanted)] if total else []
+            )
+            for batch in batches:
+                yield Rows(
+                    texts(batch.column(smiles)),
+                    {name: batch.column(name) for name in wanted},
+                    _counted("row", range(start + 1, start + 1 + batch.num_rows)),
+                    smiles,
+                )
+                start += batch.num_rows
+            if start != total:
+                raise InvalidFile(f"{path} is damaged: {start} rows, {total} expected")
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidFile(f"{path} is damaged or no Parquet file: {error}") from error
 
 
-def read_smi(path: Path, options: ReadOptions) -> GraphSet:
+def _counted(what: str, numbers: Sequence[int]) -> Callable[[int], str]:
+    return lambda row: f"{what} {numbers[row]}"
+
+
+def _smi_rows(path: Path, size: int | None) -> Iterator[Rows]:
     """One molecule per line: a SMILES, then optionally white space and an id. A header line is tolerated."""
-    rows = list(smi_rows(read_text(path).split("\n")))
-    ids = [row.id for row in rows]
-    return rows_to_graphs(
-        path,
-        [row.smiles for row in rows],
-        ids=parse_ids(ids) if any(ids) else None,
-        columns={},
-        place=lambda index: f"line {rows[index].line}",
-        options=options,
-    )
+    rows = _smi_lines(path)
+    while block := list(islice(rows, size)):
+        lines, smiles, ids = (list(part) for part in zip(*block, strict=True))
+        yield Rows(smiles, {SMILES: smiles}, _counted("line", lines), SMILES, ids)
 
 
-class SmiRow(NamedTuple):
-    """A line of a `.smi` file: its number, counted from 1, and what stands in it; texts may be empty."""
-
-    line: int
-    smiles: str
-    id: str
-
-
-def smi_rows(lines: Iterable[str]) -> Iterator[SmiRow]:
-    """The rows of a `.smi` file: a header and blank lines at the end are none."""
-    waiting: list[SmiRow] = []
-    for number, line in enumerate(lines, start=1):
-        parts = line.split(maxsplit=1)
-        if number == 1 and parts and parts[0].casefold() in SMILES_NAMES:
+def _smi_lines(path: Path) -> Iterator[tuple[int, str, str]]:
+    """(line, SMILES, id) of every row: blank lines at the end are none."""
+    waiting: list[tuple[int, str, str]] = []
+    for number, line in enumerate(text_lines(path), start=1):
+        smiles, *rest = line.split(maxsplit=1) or [""]
+        if number == 1 and smiles.casefold() in SMILES_NAMES:
             continue
-        if not parts:
-            waiting.append(SmiRow(number, "", ""))
-            continue
-        yield from waiting
-        yield SmiRow(number, parts[0], parts[1].strip() if len(parts) > 1 else "")
-        waiting = []
+        waiting.append((number, smiles, rest[0].strip() if rest else ""))
+        if smiles:
+            yield from waiting
+            waiting = []
 
 
-def read_sdf(path: Path, options: ReadOptions) -> GraphSet:
-    """An SDF file: properties become graph columns, titles the ids unless `id` names a property."""
-    records = list(_records(path, options))
-    mols = [mol for _, _, mol, _ in records]
-    names = list(dict.fromkeys(name for *_, properties in records for name in properties))
-    columns = {name: [properties.get(name, "") for *_, properties in records] for name in names}
-    titles = [title for _, title, _, _ in records]
-    label = chosen_column(names, options.label, "label", path)
-    id_column = chosen_column(names, options.id, "id", path)
-    ids = columns[id_column] if id_column else titles
-    if id_column and id_column != label:
-        del columns[id_column]
-    return rows_to_graphs(
-        path,
-        mols,
-        ids=parse_ids(ids) if any(ids) else None,
-        columns=columns,
-        place=lambda index: f"record {index + 1} (line {records[index][0]})",
-        options=options,
-        label=label,
-    )
-
-
-def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, str, Any, dict[str, str]]]:
-    """Of every record its first line's number, title, molecule (or what is wrong with it) and properties."""
+def _sdf_rows(path: Path) -> Iterator[Rows]:
+    """An SDF file: properties become columns, titles the ids."""
     try:
         from rdkit import Chem, rdBase
     except ImportError as error:
         raise MissingExtra("rdkit", "chem") from error
-    text = read_text(path)
+    text = "".join(text_lines(path))
     if "M  END" not in text:
         raise InvalidFile(f"{path} is truncated or no SDF file: it has no line 'M  END'")
+    titles, molecules, properties = [], [], []
+    lines: list[int] = []
+    broken: dict[int, Rejected] = {}
     line = 1
     for record in re.split(r"^\$\$\$\$.*\n?", text, flags=re.MULTILINE):
         if record.strip():
-            problem = _broken(record)
-            if problem and options.errors == "raise":
-                raise InvalidFile(f"{path}, line {line}: {problem}")
+            row, problem = len(lines), _record_problem(record)
             block = record.partition("M  END")[0] + "M  END\n"
             with rdBase.BlockLogs():
                 mol = Chem.MolFromMolBlock(block, removeHs=False)
                 mol = mol or Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
-            bad = problem or (None if mol else "no readable molecule block")
-            title = record.partition("\n")[0].strip()
-            yield line, title, Rejected(0, 0, bad) if bad else mol, _properties(record)
+            if problem:
+                broken[row] = Rejected(row, row, problem)
+            lines.append(line)
+            titles.append(record.partition("\n")[0].strip())
+            molecules.append(broken.get(row) or mol or Rejected(row, row, "no readable molecule block"))
+            found = re.findall(r"^>.*?<([^>\n]+)>.*\n((?:.+\n?)*)", record, flags=re.MULTILINE)
+            properties.append({name: value.strip() for name, value in found})
         line += record.count("\n") + 1
+    names = dict.fromkeys(name for each in properties for name in each)
+    columns = {name: [each.get(name, "") for each in properties] for name in names}
+    yield Rows(
+        molecules, columns, lambda row: f"record {row + 1} (line {lines[row]})", ids=titles, broken=broken
+    )
 
 
-def _broken(record: str) -> str | None:
+def _record_problem(record: str) -> str:
     """What is wrong with the ends of a record, so that it does not hold just one molecule."""
     ends = len(re.findall(r"^M  END", record, flags=re.MULTILINE))
     if not ends:
         return "the record is cut off, it has no line 'M  END'"
-    return None if ends == 1 else f"{ends} molecules in one record: the lines '$$$$' between them are missing"
-
-
-def _properties(record: str) -> dict[str, str]:
-    found = re.findall(r"^>.*?<([^>\n]+)>.*\n((?:.+\n?)*)", record, flags=re.MULTILINE)
-    return {name: value.strip() for name, value in found}
+    return "" if ends == 1 else f"{ends} molecules in one record: the lines '$$$$' between them are missing"
 
 
 # A shard -> blocks of rows: molecules read as they stream by, other graphs read whole and cut.
 #
 # Parquet, CSV, TSV and `.smi` files are streamed, so that memory is bounded by the block. SDF, JSON lines,
-# saved GraphSets and all else that `infograph.data.read.read_graphs` knows are read whole by it: keep such
-# shards small enough for memory (a saved GraphSet is a memory map, and takes little).
+# saved GraphSets and all else that `infograph.read_graphs` knows are read whole by it: keep such shards small
+# enough for memory (a saved GraphSet is a memory map, and takes little).
 #
 # Ids are the cells of the id column, as texts: the chosen one, or the first that is called like ids. They
 # may repeat: whether they do would take the whole file. Rows without an id are `<shard>:<row>`, rows counted
 # from 0; so are graphs whose ids are just their positions.
-
-
-def read_blocks(
-    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
-) -> Iterator[Block]:
-    """The rows of a shard, `size` at a time and every one of them.
-
-    Args:
-        shard: the shard.
-        size: rows per block.
-        options: how to read it; bad rows are listed, whatever `options.errors` says.
-        columns: columns to keep, None for all.
-
-    Raises:
-        InvalidFile: it is damaged; some blocks may have come before.
-        SchemaMismatch: it lacks a column.
-    """
-    path = Path(shard.path)
-    if path.is_file():
-        ending = kind(path)
-        if ending == ".parquet":
-            return parquet_blocks(shard, size, options, columns)
-        if ending in SMILES_FILES:
-            return smi_blocks(shard, size, options, columns)
-        if ending in TABLES and is_molecule_table(path, options):
-            return table_blocks(shard, size, options, columns)
-    return _whole(shard, size, options, columns)
-
-
-def _whole(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None) -> Iterator[Block]:
-    graphs, rejected = _read_whole(shard, options)
-    total = (0 if graphs is None else len(graphs)) + len(rejected)
-    bad = np.array([each.index for each in rejected], np.int64)
-    good = np.delete(np.arange(total), bad)  # (G,) the row of every graph
-    ids: list[Any] = [None] * total
-    for row, own in zip(good.tolist(), [] if graphs is None else graphs.ids.tolist(), strict=True):
-        ids[row] = None if own == row else str(own)
-    for each in rejected:
-        ids[each.index] = None if each.graph_id == each.index else str(each.graph_id)
-    ids = [numbered(shard, row) if own is None else own for row, own in enumerate(ids)]
-    known = [] if graphs is None else [column.name for column in graphs.schema.graph]
-    kept = known if columns is None else list(columns)
-    check_names(kept)
-    stored = {name: _stored(graphs, name, total) for name in kept}
-    places = np.full(total, -1)
-    places[good] = np.arange(len(good))
-    for start in range(0, total, size):
-        stop = min(start + size, total)
-        first, last = np.searchsorted(good, [start, stop])
-        here = places[start:stop]
-        inside = tuple(
-            replace(each, index=each.index - start, graph_id=ids[each.index])
-            for each in rejected
-            if start <= each.index < stop
-        )
-        cut = None if graphs is None or first == last else graphs[int(first) : int(last)]
-        yield Block.of(start, ids[start:stop], {n: _taken(v, here) for n, v in stored.items()}, cut, inside)
-
-
-def _read_whole(shard: Shard, options: ReadOptions) -> tuple[GraphSet | None, Sequence[Rejected]]:
-    try:
-        graphs = read_graphs(
-            Path(shard.path),
-            errors="skip",
-            schema=options.schema,
-            **{name: getattr(options, name) for name in READ},
-        )
-    except InvalidFile as error:
-        if isinstance(error.__cause__, NothingLeft) and error.__cause__.rejected:
-            return None, error.__cause__.rejected
-        raise
-    return replace(graphs, rejected=()), graphs.rejected
-
-
-def _taken(values: Any, places: IntArray) -> Any:
-    """The values of some rows; -1 is a row that has none."""
-    import pyarrow as pa
-
-    return values.take(pa.array(places, mask=places < 0))
-
-
-def _stored(graphs: GraphSet | None, name: str, total: int) -> Any:
-    """A graph column as an Arrow array; without graphs there is nothing that it could hold."""
-    import pyarrow as pa
-
-    return pa.nulls(total, pa.string()) if graphs is None else arrow_column(graph_values(graphs, name))
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Some consecutive rows of a shard. R rows, of which G are graphs.
-
-    Attributes:
-        start: the first one's place in the shard.
-        ids: (R,) the user's ids.
-        columns: what else is asked for, an Arrow array (R,) per name.
-        graphs: those that could be read, None if there are none.
-        rows: (G,) where in the block the graphs stand.
-        rejected: the other rows; `index` counts from the start of the block, `problem` names the place.
-    """
-
-    start: int
-    ids: Sequence[str]
-    columns: dict[str, Any]
-    graphs: GraphSet | None
-    rows: IntArray
-    rejected: tuple[Rejected, ...]
-
-    @classmethod
-    def of(
-        cls,
-        start: int,
-        ids: Sequence[str],
-        columns: dict[str, Any],
-        graphs: GraphSet | None,
-        rejected: tuple[Rejected, ...],
-    ) -> Self:
-        """A block in which every row that is not rejected is a graph, in their order."""
-        rows = np.delete(np.arange(len(ids)), np.array([each.index for each in rejected], np.int64))
-        graphs = None if graphs is None else replace(graphs, rejected=())
-        return cls(start, ids, columns, graphs, rows, rejected)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def numbered(shard: Shard, row: int) -> str:
-    """The id of a row that has none of its own."""
-    return f"{shard.name}:{row}"
-
-
-def parquet_blocks(
-    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
-) -> Iterator[Block]:
-    """A Parquet file; only the columns that are wanted are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    path, start = Path(shard.path), 0
-    try:
-        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
-            names = file.schema_arrow.names
-            smiles, own = required_smiles(names, options, path), id_column(names, options, path)
-            kept = kept_columns(names, columns, own, path)
-            wanted = list(dict.fromkeys([smiles, *([own] if own else []), *kept]))
-            for batch in file.iter_batches(size, columns=wanted):
-                ids = None if own is None else texts(batch.column(own))
-                stored = {name: batch.column(name) for name in kept}
-                yield _molecules(shard, start, texts(batch.column(smiles)), ids, stored, options, _row)
-                start += batch.num_rows
-            if start != file.metadata.num_rows:
-                raise InvalidFile(f"{path} is damaged: {start} rows, {file.metadata.num_rows} expected")
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidFile(f"{path} is damaged or no Parquet file: {error}") from error
-
-
-def _row(row: int) -> str:
-    return f"row {row + 1}"
-
-
-def _line_of(lines: Mapping[int, int], row: int) -> str:
-    return f"line {lines[row]}"
-
-
-def _line_after(first: int, row: int) -> str:
-    return f"line {first + row}"
-
-
-def table_blocks(
-    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
-) -> Iterator[Block]:
-    """A CSV or TSV file."""
-    import pyarrow as pa
-
-    path, start = Path(shard.path), 0
-    names = header(path)
-    smiles, own = required_smiles(names, options, path), id_column(names, options, path)
-    kept = kept_columns(names, columns, own, path)
-    for cells in cell_blocks(path, size):
-        ids = None if own is None else cells.columns[own]
-        mols = [cells.broken.get(row, cell) for row, cell in enumerate(cells.columns[smiles])]
-        stored = {name: pa.array(cells.columns[name], pa.string()) for name in kept}
-        lines = dict(enumerate(cells.lines, start=start))
-        yield _molecules(shard, start, mols, ids, stored, options, partial(_line_of, lines))
-        start += len(mols)
-
-
-def smi_blocks(
-    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
-) -> Iterator[Block]:
-    """A `.smi` file."""
-    import pyarrow as pa
-
-    path, start = Path(shard.path), 0
-    kept = kept_columns([SMILES], columns, None, path)
-    rows = smi_rows(text_lines(path))
-    while block := list(islice(rows, size)):
-        mols, first = [row.smiles for row in block], block[0].line - start
-        stored = {name: pa.array(mols, pa.string()) for name in kept}
-        ids = [row.id for row in block]
-        yield _molecules(shard, start, mols, ids, stored, options, partial(_line_after, first))
-        start += len(block)
-
-
-def _molecules(
-    shard: Shard,
-    start: int,
-    mols: Sequence[Any],
-    ids: Sequence[str] | None,
-    columns: dict[str, Any],
-    options: ReadOptions,
-    place: Callable[[int], str],
-) -> Block:
-    """A block of molecules; `place` says where a row of the shard stands in its file."""
-    names = [numbered(shard, start + row) for row in range(len(mols))] if ids is None else list(ids)
-    names = [name or numbered(shard, start + row) for row, name in enumerate(names)]
-    graphs: GraphSet | None = None
-    rejected: Sequence[Rejected] = ()
-    try:
-        graphs = from_molecules(
-            mols,
-            ids=names,
-            errors="skip",
-            schema=options.schema,
-            hydrogens=options.hydrogens,
-            stereo=options.stereo,
-            salts=options.salts,
-            keep_smiles=False,
-        )
-        rejected = graphs.rejected
-    except NothingLeft as error:
-        rejected = error.rejected
-    placed = (replace(each, problem=f"{place(start + each.index)}: {each.problem}") for each in rejected)
-    return Block.of(start, names, columns, graphs, tuple(placed))
-
-
-def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | None) -> Any:
-    """The Arrow schema of the columns of a shard without rows; only Parquet and tables can be that."""
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    path = Path(shard.path)
-    if kind(path) == ".parquet":
-        schema = parquet.read_schema(path)
-        kept = kept_columns(schema.names, columns, id_column(schema.names, options, path), path)
-        return pa.schema([schema.field(name) for name in kept])
-    names = list(header(path)) if kind(path) in TABLES else [SMILES]
-    kept = kept_columns(names, columns, id_column(names, options, path), path)
-    return pa.schema([(name, pa.string()) for name in kept])
-
-
-def id_column(names: Sequence[str], options: ReadOptions, path: Path) -> str | None:
-    """The column of the ids: the chosen one, or the first that is called like ids."""
-    chosen = chosen_column(names, options.id, "id", path)
-    return chosen or next(iter(id_columns(names)), None)
-
-
-def kept_columns(
-    names: Sequence[str], columns: Sequence[str] | None, own: str | None, path: Path
-) -> list[str]:
-    """The columns to write beside the vectors.
-
-    Raises:
-        SchemaMismatch: there is no such column.
-        InvalidParameter: a column has a name that the file of vectors needs for itself.
-    """
-    kept = [name for name in names if name != own] if columns is None else list(columns)
-    missing = [name for name in kept if name not in names]
-    if missing:
-        have = ", ".join(map(repr, names))
-        raise SchemaMismatch(f"no column {missing[0]!r} in {path}; there are: {have}")
-    check_names(kept)
-    return kept
 
 
 @dataclass(frozen=True)
@@ -568,3 +322,159 @@ class Shard:
     path: str
     size: int
     mtime_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows of a shard. R rows, of which G are graphs.
+
+    Attributes:
+        start: the first one's place in the shard.
+        ids: (R,) the user's ids.
+        columns: what else is asked for, an Arrow array (R,) per name.
+        graphs: those that could be read, None if there are none.
+        rejected: the other rows; `index` counts from the start of the block, `problem` names the place.
+        typed: whether the file says what its columns hold; if not, numbers are texts.
+    """
+
+    start: int
+    ids: Sequence[str]
+    columns: dict[str, Any]
+    graphs: GraphSet | None
+    rejected: tuple[Rejected, ...]
+    typed: bool = True
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Where in the block the graphs stand. (G,)."""
+        return np.delete(np.arange(len(self)), np.array([each.index for each in self.rejected], np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read_blocks(
+    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
+) -> Iterator[Block]:
+    """The rows of a shard, `size` at a time and every one of them.
+
+    Args:
+        shard: the shard.
+        size: rows per block.
+        options: how to read it; bad rows are listed, whatever `options.errors` says.
+        columns: columns to keep, None for all.
+
+    Raises:
+        InvalidFile: it is damaged; some blocks may have come before.
+        SchemaMismatch: it lacks a column.
+    """
+    import pyarrow as pa
+
+    path, start = Path(shard.path), 0
+    streamed = path.is_file() and (
+        kind(path) in (".parquet", *SMILES_FILES)
+        or (kind(path) in TABLES and is_molecule_table(path, options))
+    )
+    if not streamed:
+        yield from _cut(shard, size, options, columns)
+        return
+    for rows in _rows(path, options, size, columns):
+        own = id_column(rows.columns, options, path)
+        names = texts(rows.columns[own]) if own else rows.ids or [""] * len(rows.molecules)
+        ids = [name or _numbered(shard, start + row) for row, name in enumerate(names)]
+        stored = {name: rows.columns[name] for name in kept_columns(rows.columns, columns, own, path)}
+        arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}
+        graphs: GraphSet | None = None
+        try:
+            how = {**options.of_molecules, "errors": "skip"}
+            graphs = from_molecules(rows.molecules, ids=ids, keep_smiles=False, **how)
+            graphs, rejected = replace(graphs, rejected=()), graphs.rejected
+        except NothingLeft as error:
+            rejected = error.rejected
+        typed = kind(path) == ".parquet"
+        yield Block(start, ids, arrays, graphs, placed(rejected, rows.place), typed)
+        start += len(ids)
+
+
+def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None) -> Iterator[Block]:
+    """The blocks of a shard that is read whole."""
+    import pyarrow as pa
+
+    graphs: GraphSet | None = None
+    try:
+        graphs = read(Path(shard.path), replace(options, errors="skip", label=None, units={}))
+        rejected = graphs.rejected
+        graphs = replace(graphs, rejected=())
+    except InvalidFile as error:
+        if not isinstance(error.__cause__, NothingLeft) or not error.__cause__.rejected:
+            raise
+        rejected = error.__cause__.rejected
+    own = [] if graphs is None else graphs.ids.tolist()
+    total = len(own) + len(rejected)
+    good = np.delete(np.arange(total), np.array([each.index for each in rejected], np.int64))  # (G,)
+    position = np.full(total, -1)  # of the graph of every row
+    position[good] = np.arange(len(good))
+    ids = [_numbered(shard, row) for row in range(total)]
+    named = [*zip(good.tolist(), own, strict=True), *((each.index, each.graph_id) for each in rejected)]
+    for row, name in named:
+        ids[row] = ids[row] if name == row else str(name)
+    known = [] if graphs is None else [column.name for column in graphs.schema.graph]
+    kept = known if columns is None else list(columns)
+    check_names(kept)
+    stored = {
+        name: pa.nulls(total, pa.string()) if graphs is None else arrow_column(graph_values(graphs, name))
+        for name in kept
+    }
+    for start in range(0, total, size):
+        here = position[start : start + size]
+        found = here[here >= 0]
+        inside = tuple(
+            replace(each, index=each.index - start, graph_id=ids[each.index])
+            for each in rejected
+            if start <= each.index < start + size
+        )
+        cut = graphs[int(found[0]) : int(found[-1]) + 1] if graphs is not None and len(found) else None
+        taken = {name: values.take(pa.array(here, mask=here < 0)) for name, values in stored.items()}
+        yield Block(start, ids[start : start + size], taken, cut, inside)
+
+
+def _numbered(shard: Shard, row: int) -> str:
+    return f"{shard.name}:{row}"
+
+
+def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | None) -> Any:
+    """The Arrow schema of the columns of a shard without rows; only Parquet and tables can be that."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    path = Path(shard.path)
+    if kind(path) == ".parquet":
+        schema = parquet.read_schema(path)
+    else:
+        names = header(path) if kind(path) in TABLES else [SMILES]
+        schema = pa.schema([(name, pa.string()) for name in names])
+    kept = kept_columns(schema.names, columns, id_column(schema.names, options, path), path)
+    return pa.schema([schema.field(name) for name in kept])
+
+
+def id_column(names: Iterable[str], options: ReadOptions, path: Path) -> str | None:
+    """The column of the ids: the chosen one, or the first that is called like ids."""
+    return chosen_column(names, options.id, "id", path) or next(iter(id_columns(names)), None)
+
+
+def kept_columns(
+    names: Iterable[str], columns: Sequence[str] | None, own: str | None, path: Path
+) -> list[str]:
+    """The columns to write beside the vectors.
+
+    Raises:
+        SchemaMismatch: there is no such column.
+        InvalidParameter: a column has a name that the file of vectors needs for itself.
+    """
+    kept = [name for name in names if name != own] if columns is None else list(columns)
+    missing = [name for name in kept if name not in names]
+    if missing:
+        have = ", ".join(map(repr, names))
+        raise SchemaMismatch(f"no column {missing[0]!r} in {path}; there are: {have}")
+    check_names(kept)
+    return kept

@@ -1,9 +1,9 @@
 """Units of columns, from their headers or from the user; and columns named with or without their unit.
 
-A header may end in its unit: "logS [mol/L]", "Tm (°C)", "gap [kcal/mol]". The brackets must hold something
-that is spelled like a unit, so that "logP (octanol/water)" and "activity (mean)" have none. The whole header
-stays the column's name, because "Tm (K)" and "Tm (°C)" are two columns; whoever names a column may leave the
-unit out.
+A header may end in its unit, in round or square brackets: "logS [mol/L]", "Tm (°C)". All words in the
+brackets must be symbols of units, so that "logP (octanol/water)" and "activity (mean)" have none. The whole
+header stays the column's name, because "Tm (K)" and "Tm (°C)" are two columns; whoever names a column may
+leave the unit out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,12 @@ PREFIXES = ("", "f", "p", "n", "u", "µ", "μ", "m", "c", "d", "k")
 WITH_PREFIX = "g m s K M L l mol molar J cal eV V bar Ha Pa Hz Da"
 OTHERS = """
 MJ MeV MPa GPa MHz GHz THz MDa % wt% vol% mol% ppm ppb °C °F °K degC degF deg ° rad min h hr hrs day days year
-years sec atm mmHg Torr torr psi cP cSt D Debye debye IU U/L U/mL mU/L mU/mL units au a.u. Å \u212b A^3
-Angstrom angstrom Ångström Hartree hartree Eh Bohr bohr a0
+years sec atm mmHg Torr torr psi cP cSt D Debye debye IU units au Å \u212b Angstrom angstrom Ångström Hartree
+hartree Eh Bohr bohr
 """
 SYMBOLS = {prefix + symbol for prefix in PREFIXES for symbol in WITH_PREFIX.split()} | set(OTHERS.split())
+WORD = re.compile(r"(?:[^\W\d_⁰¹²³⁴⁵⁶⁷⁸⁹]|[°%])+")  # letters; digits, powers and signs stand between
 PHASES = ("g", "l", "s")  # in round brackets: gas, liquid, solid; "(s)" is a plural, too
-FACTOR = re.compile(r"(?P<symbol>.+?)(?:\^?\(?[-−+]?\d\)?|[⁻⁺]?[¹²³⁴⁵⁶⁷⁸⁹])?")
-NUMBER = re.compile(r"1|1?0?[eE^]?[-−]?\d{1,2}|10[⁻⁺]?[¹²³⁴⁵⁶⁷⁸⁹]+")
-LOGARITHM = re.compile(r"-?(?:log|log10|log2|lg|ln)(?:\s*\((?P<inner>.+)\)| (?P<bare>.+))")
 BRACKETS = {"]": "[", ")": "("}
 
 
@@ -41,40 +39,13 @@ def split_header(header: str) -> tuple[str, str]:
     "logS [mol/L]" -> ("logS", "mol/L"), "value(s)" -> ("value(s)", "").
     """
     text = header.strip()
-    start = _opening(text)
+    closing, opening = text[-1:], BRACKETS.get(text[-1:], "")
+    starts = [n for n, sign in enumerate(text) if sign == opening]
+    start = max((n for n in starts if text.count(opening, n) == text.count(closing, n)), default=0)
     stem, unit = text[:start].rstrip(" _"), text[start + 1 : -1].strip()
-    phase = text.endswith(")") and unit in PHASES
-    return (header, "") if not stem or phase or not is_unit(unit) else (stem, unit)
-
-
-def is_unit(text: str) -> bool:
-    """Whether a text is spelled like a unit: known symbols, their powers, products, quotients, logarithms."""
-    logarithm = LOGARITHM.fullmatch(text)
-    if logarithm:
-        return is_unit(logarithm["inner"] or logarithm["bare"])
-    if text in SYMBOLS:
-        return True
-    factors = [part.strip("()") for part in re.split(r"\s*[/·⋅*]\s*|\s+", text.replace("**", "^"))]
-    if len(factors) > 1 and NUMBER.fullmatch(factors[0]):
-        factors = factors[1:]
-    return all(map(_is_factor, factors))
-
-
-def _is_factor(text: str) -> bool:
-    found = FACTOR.fullmatch(text)
-    return text in SYMBOLS or (found is not None and found["symbol"] in SYMBOLS)
-
-
-def _opening(text: str) -> int:
-    """Where the bracket opens that closes at the end of a text; 0 where there is none."""
-    if not text or text[-1] not in BRACKETS:
-        return 0
-    closing, opening, depth = text[-1], BRACKETS[text[-1]], 0
-    for place in range(len(text) - 1, -1, -1):
-        depth += (text[place] == closing) - (text[place] == opening)
-        if not depth:
-            return place
-    return 0
+    words = {word for word in WORD.findall(unit) if word not in ("log", "ln", "lg")}
+    phase = closing == ")" and unit in PHASES
+    return (stem, unit) if stem and words and not phase and words <= SYMBOLS else (header, "")
 
 
 def match_name(names: Iterable[str], wanted: str) -> str | None:
@@ -118,17 +89,20 @@ def with_units(graphs: GraphSet, units: Mapping[str, str], label: str | None = N
     Raises:
         InvalidParameter: a column does not exist, or does not hold numbers; or a unit is no text.
     """
-    chosen = {_target(graphs, name, label): _checked(name, unit) for name, unit in units.items()}
+    for name, unit in units.items():
+        if not isinstance(unit, str) or not unit.strip():
+            raise InvalidParameter(f"units: {unit!r} for {name!r}; expected a text such as 'mol/L'")
+    chosen = {_target(graphs, name, label): unit.strip() for name, unit in units.items()}
     columns = []
     for column in graphs.schema.graph:
         header = label if column.name == LABEL and label is not None else column.name
-        unit = chosen.get(column.name) or column.unit or split_header(header)[1]
         if column.kind == "float":
+            unit = chosen.get(column.name) or column.unit or split_header(header)[1]
             column = replace(column, unit=unit)
-        elif column.name in chosen and _holds_something(graphs, column):
-            raise InvalidParameter(
-                f"units: the column {header!r} holds {_content(column)}, no numbers, and so has no unit"
-            )
+        elif column.name in chosen:
+            missing = "" if column.kind == "text" else column.unknown
+            if np.any(graphs.graph[column.name] != missing):
+                raise InvalidParameter(f"units: the column {header!r} holds no numbers, and so has no unit")
         columns.append(column)
     return replace(graphs, schema=graphs.schema.replace("graph", columns))
 
@@ -136,7 +110,7 @@ def with_units(graphs: GraphSet, units: Mapping[str, str], label: str | None = N
 def _target(graphs: GraphSet, name: str, label: str | None) -> str:
     """The graph column that `units` means by a name."""
     names = [column.name for column in graphs.schema.graph]
-    if label is not None and LABEL in names and name in (label, split_header(label)[0]):
+    if label is not None and LABEL in names and (name == label or match_name([label], name)):
         return LABEL
     if label is not None and LABEL in names and split_header(name)[0] == label:
         return LABEL
@@ -144,18 +118,3 @@ def _target(graphs: GraphSet, name: str, label: str | None) -> str:
     if found is None:
         raise InvalidParameter(f"units: there is no graph column {name!r}, only {names}")
     return found
-
-
-def _checked(name: str, unit: str) -> str:
-    if not isinstance(unit, str) or not unit.strip():
-        raise InvalidParameter(f"units: {unit!r} for {name!r}; expected a text such as 'mol/L'")
-    return unit.strip()
-
-
-def _holds_something(graphs: GraphSet, column: Column) -> bool:
-    values = graphs.graph[column.name]
-    return bool(np.any(values != ("" if column.kind == "text" else column.unknown)))
-
-
-def _content(column: Column) -> str:
-    return "classes" if column.name == LABEL else "texts" if column.kind == "text" else "categories"

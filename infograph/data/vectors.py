@@ -1,16 +1,14 @@
-"""Vectors of graphs beside the user's ids and columns, as a file: Parquet, CSV or NPZ.
+"""Vectors of graphs beside the user's ids and columns, as a file: Parquet or CSV.
 
 Parquet has the columns `id`, those of the graphs that were asked for, and `vector`, a list of D floats of
 fixed length: `np.stack(pandas.read_parquet(path)["vector"])` is the (G, D) array. CSV has `v0` ... instead of
-`vector`, NPZ an array per column. A graph that could not be embedded has a vector of NaN, and the column
-`problem` says why.
+`vector`. A graph that could not be embedded has a vector of NaN, and the column `problem` says why.
 """
 
 from __future__ import annotations
 
 import re
-import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,13 @@ from numpy.typing import NDArray
 
 from infograph.data.convert import id_array, objects
 from infograph.data.graphset import GraphSet
+from infograph.data.units import graph_column
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
 from infograph.io import replaced_file
 
 PROBLEM = "problem"
-ENDINGS = (".parquet", ".csv", ".npz")
-RESERVED = r"id|vector|v\d+|file|allow_pickle"  # the last two: arguments of numpy.savez
+ENDINGS = (".parquet", ".csv")
+RESERVED = r"id|vector|v\d+"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +55,6 @@ class Embeddings:
 
         With `keep_places` the inputs that were rejected when the graphs were read have a row too, in their
         place, and the column `problem` says what was wrong.
-
-        Raises:
-            SchemaMismatch: there is no such column.
         """
         names = [column.name for column in graphs.schema.graph] if columns is None else list(columns)
         values = {name: graph_values(graphs, name) for name in names}
@@ -87,11 +83,7 @@ class Embeddings:
         return np.asarray(np.isfinite(self.vectors).all(axis=1))
 
     def column(self, name: str) -> NDArray[Any]:
-        """A column by name.
-
-        Raises:
-            SchemaMismatch: there is none; the message lists those there are.
-        """
+        """A column by name; an error lists those there are."""
         if name not in self.columns:
             have = ", ".join(map(repr, self.columns)) or "none"
             raise SchemaMismatch(f"no graph column {name!r}; there are: {have}")
@@ -103,43 +95,25 @@ class Embeddings:
         return Embeddings(self.ids[rows], self.vectors[rows], chosen)
 
     def with_columns_of(self, graphs: GraphSet) -> Embeddings:
-        """These vectors with all graph columns of `graphs`, matched by id, in the order of `graphs`.
-
-        Raises:
-            InvalidParameter: an id stands twice, or a graph has no vector.
-        """
-        own = _positions(self.ids.tolist(), "the vectors")
-        wanted = _positions(graphs.ids.tolist(), "the graphs")
-        missing = [graph_id for graph_id in wanted if graph_id not in own]
+        """These vectors with all graph columns of `graphs`, matched by id, in the order of `graphs`."""
+        wanted, own = list(map(str, graphs.ids)), {str(name): row for row, name in enumerate(self.ids)}
+        if len(own) < len(self) or len(set(wanted)) < len(wanted):
+            where = "vectors" if len(own) < len(self) else "graphs"
+            raise InvalidParameter(f"an id stands twice among the {where}: ids must be different")
+        missing = [name for name in wanted if name not in own]
         if missing:
             raise InvalidParameter(
                 f"{len(missing)} of {len(graphs)} graphs have no vector, the first is {missing[0]!r}: "
                 f"are these the graphs that were embedded, read with the same ids?"
             )
-        found = self.select(np.array([own[graph_id] for graph_id in wanted], dtype=np.int64))
+        found = self.select(np.array([own[name] for name in wanted], dtype=np.int64))
         columns = {column.name: graph_values(graphs, column.name) for column in graphs.schema.graph}
         return Embeddings(found.ids, found.vectors, {**found.columns, **columns})
 
 
 def graph_values(graphs: GraphSet, name: str) -> NDArray[Any]:
-    """A graph column as the user knows it.
-
-    Raises:
-        SchemaMismatch: there is none; the message lists those there are.
-    """
-    if graphs.schema.column("graph", name) is None:
-        have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
-        raise SchemaMismatch(f"no graph column {name!r}; the graphs have: {have}")
-    return graphs.values("graph", name)
-
-
-def _positions(ids: Sequence[Any], where: str) -> dict[str, int]:
-    positions: dict[str, int] = {}
-    for position, graph_id in enumerate(map(str, ids)):
-        if graph_id in positions:
-            raise InvalidParameter(f"the id {graph_id!r} stands twice among {where}: ids must be different")
-        positions[graph_id] = position
-    return positions
+    """A graph column as the user knows it; its name may leave the unit out."""
+    return graphs.values("graph", graph_column(graphs.schema, name).name)
 
 
 def _spread(values: NDArray[Any], rows: NDArray[np.integer[Any]], total: int) -> NDArray[Any]:
@@ -151,21 +125,13 @@ def _spread(values: NDArray[Any], rows: NDArray[np.integer[Any]], total: int) ->
 
 
 def check_ending(path: str | Path) -> None:
-    """Refuse a file name whose ending says nothing.
-
-    Raises:
-        InvalidParameter: the ending is none of `.parquet`, `.csv`, `.npz`.
-    """
+    """Refuse a file name whose ending says nothing."""
     if Path(path).suffix not in ENDINGS:
-        raise InvalidParameter(f"{path}: vectors are written to .parquet, .csv or .npz files")
+        raise InvalidParameter(f"{path}: vectors are written to .parquet or .csv files")
 
 
 def check_names(columns: Iterable[str]) -> None:
-    """Refuse columns that cannot stand beside the vectors.
-
-    Raises:
-        InvalidParameter: a column has a name that the file needs for itself.
-    """
+    """Refuse columns that cannot stand beside the vectors."""
     for name in columns:
         if re.fullmatch(RESERVED, name):
             raise InvalidParameter(
@@ -176,24 +142,35 @@ def check_names(columns: Iterable[str]) -> None:
 
 def write_embeddings(embeddings: Embeddings, path: str | Path) -> Path:
     """Write to a file, whole or not at all; its ending says how."""
+    import pyarrow as pa
+
     check_ending(path)
     check_names(embeddings.columns)
-    path = Path(path)
+    path, vectors = Path(path), embeddings.vectors
+    columns = {"id": pa.array(embeddings.ids)}
+    columns |= {name: arrow_column(values) for name, values in embeddings.columns.items()}
     with replaced_file(path) as work:
-        if path.suffix == ".npz":
-            arrays: dict[str, Any] = {
-                name: _plain_array(values) for name, values in embeddings.columns.items()
-            }
-            np.savez_compressed(work, id=embeddings.ids, **arrays, vector=embeddings.vectors)
-        elif path.suffix == ".csv":
+        if path.suffix == ".csv":
             import pyarrow.csv as csv
 
-            csv.write_csv(_table(embeddings, wide=True), work)
+            columns |= {f"v{n}": pa.array(np.ascontiguousarray(vectors[:, n])) for n in range(embeddings.dim)}
+            csv.write_csv(pa.table(columns), work)
         else:
             import pyarrow.parquet as parquet
 
-            parquet.write_table(_table(embeddings, wide=False), work)
+            columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), embeddings.dim)
+            parquet.write_table(pa.table(columns), work)
     return path
+
+
+def arrow_column(values: NDArray[Any]) -> Any:
+    """A graph column as an Arrow array; categories of several types become texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values.tolist() if values.dtype.kind == "O" or values.ndim > 1 else values)
+    except pa.ArrowException:
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def read_embeddings(path: str | Path) -> Embeddings:
@@ -208,10 +185,14 @@ def read_embeddings(path: str | Path) -> Embeddings:
     if not path.is_file():
         raise FileMissing(f"no file {path}")
     try:
-        return _read_npz(path) if path.suffix == ".npz" else _from_table(_read_table(path), path)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InvalidFile):
-            raise
+        if path.suffix == ".csv":
+            import pyarrow.csv as csv
+
+            return _from_table(csv.read_csv(path))
+        import pyarrow.parquet as parquet
+
+        return _from_table(parquet.ParquetFile(path).read())
+    except (OSError, ValueError, KeyError) as error:
         raise InvalidFile(f"{path} is damaged, or holds no vectors of graphs: {error}") from error
 
 
@@ -220,8 +201,6 @@ def holds_embeddings(path: str | Path) -> bool:
     path = Path(path)
     if path.suffix not in ENDINGS or not path.is_file():
         return False
-    if path.suffix == ".npz":
-        return True
     try:
         if path.suffix == ".csv":
             with path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -235,73 +214,20 @@ def holds_embeddings(path: str | Path) -> bool:
     return "id" in names and ("vector" in names or "v0" in names)
 
 
-def _table(embeddings: Embeddings, *, wide: bool) -> Any:
-    import pyarrow as pa
-
-    vectors, dim = embeddings.vectors, embeddings.dim
-    columns = {"id": pa.array(embeddings.ids)}
-    columns |= {name: arrow_column(values) for name, values in embeddings.columns.items()}
-    if wide:
-        columns |= {f"v{place}": pa.array(np.ascontiguousarray(vectors[:, place])) for place in range(dim)}
-    else:
-        columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
-    return pa.table(columns)
-
-
-def arrow_column(values: NDArray[Any]) -> Any:
-    """A graph column as an Arrow array; categories of several types become texts."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values.tolist() if values.dtype.kind == "O" or values.ndim > 1 else values)
-    except pa.ArrowException:
-        return pa.array([None if value is None else str(value) for value in values])
-
-
-def _plain_array(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as numbers or texts: NPZ holds no others without pickle."""
-    if values.dtype.kind != "O":
-        return values
-    rows = values.tolist()
-    if all(row is None or (isinstance(row, int) and not isinstance(row, bool)) for row in rows):
-        return np.array(rows) if None not in rows else np.array(rows, dtype=np.float64)
-    return np.array(["" if row is None else str(row) for row in rows])
-
-
-def _read_npz(path: Path) -> Embeddings:
-    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    ids, vectors = arrays.pop("id"), arrays.pop("vector").astype(np.float32)
-    return _checked(Embeddings(ids, vectors, arrays), path)
-
-
-def _read_table(path: Path) -> Any:
-    if path.suffix == ".csv":
-        import pyarrow.csv as csv
-
-        return csv.read_csv(path)
-    import pyarrow.parquet as parquet
-
-    return parquet.ParquetFile(path).read()
-
-
-def _from_table(table: Any, path: Path) -> Embeddings:
+def _from_table(table: Any) -> Embeddings:
     names = table.column_names
-    wide = [f"v{place}" for place in range(len(names)) if f"v{place}" in names]
-    if "id" not in names or not (wide or "vector" in names):
-        raise InvalidFile(
-            f"{path} holds no vectors of graphs: expected the columns 'id' and 'vector', or v0 ..."
-        )
-    if "vector" in names:
-        wide = ["vector"]
-        vectors = np.array(
-            [np.asarray(row, np.float32) for row in table["vector"].to_numpy()], dtype=np.float32
-        )
+    wide = ["vector"] if "vector" in names else [f"v{n}" for n in range(len(names)) if f"v{n}" in names]
+    if "id" not in names or not wide:
+        raise ValueError("expected the columns 'id' and 'vector', or v0 ...")
+    parts = [table[name].to_numpy() for name in wide]
+    if wide == ["vector"]:
+        vectors = np.array([np.asarray(row, np.float32) for row in parts[0]], dtype=np.float32)
     else:
-        vectors = np.stack([table[name].to_numpy().astype(np.float32) for name in wide], axis=1)
-    ids = id_array(table["id"].to_pylist())
+        vectors = np.stack([part.astype(np.float32) for part in parts], axis=1)
+    if vectors.ndim != 2 or not vectors.size:
+        raise ValueError(f"expected one vector per id, found vectors of shape {vectors.shape}")
     columns = {name: _column(table[name]) for name in names if name not in ("id", *wide)}
-    return _checked(Embeddings(ids, vectors, columns), path)
+    return Embeddings(id_array(table["id"].to_pylist()), vectors, columns)
 
 
 def _column(column: Any) -> NDArray[Any]:
@@ -309,12 +235,3 @@ def _column(column: Any) -> NDArray[Any]:
     if values.dtype.kind == "f" and str(column.type) not in ("double", "float") and column.null_count:
         return objects(column.to_pylist())  # whole numbers of which some are missing
     return values
-
-
-def _checked(embeddings: Embeddings, path: Path) -> Embeddings:
-    lengths = {len(values) for values in (embeddings.ids, embeddings.vectors, *embeddings.columns.values())}
-    if embeddings.vectors.ndim != 2 or len(lengths) != 1 or not len(embeddings) or not embeddings.dim:
-        raise InvalidFile(
-            f"{path}: expected one vector per id, found vectors of shape {embeddings.vectors.shape}"
-        )
-    return embeddings

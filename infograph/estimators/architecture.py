@@ -1,197 +1,244 @@
-"""From settings and graphs to an encoder, and to the batches it takes."""
+"""Encoders as parameters of an estimator: small objects that build the network for a set of graphs."""
 
 from __future__ import annotations
 
 import copy
-import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from numbers import Real
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import torch
+from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 
-from infograph.data.colours import MARKER, edge_width, node_width, open_colouring, refine, refine_on_disk
-from infograph.data.graphset import GraphSet, fingerprint
-from infograph.data.labels import check_unlabelled
+from infograph.data.colours import edge_width, node_width
+from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter, NotFitted
 from infograph.estimators.base import GraphEstimator, load
-from infograph.nn.batch import Batcher
-from infograph.nn.encoder import GraphEncoder, NodeBatcher, NodeEncoder, Readout
-from infograph.nn.enn import ENN
-from infograph.nn.gin import GIN, split_width
-from infograph.nn.pairs import LinkBatcher, link_width
-from infograph.objectives import ObjectiveName
-from infograph.objectives.contrast import Patches
-from infograph.objectives.infograph_star import Transfer, TransferScale
+from infograph.nn.encoder import GraphEncoder, NodeEncoder, NodeFeatures, Readout
+from infograph.nn.enn import ENNEncoder
+from infograph.nn.gin import GINEncoder, split_width
+from infograph.nn.pairs import link_width
+from infograph.parameters import Spec
 from infograph.train.checkpoint import load_weights
-from infograph.train.loop import AnyBatcher
 
-EncoderName = Literal["auto", "gin", "enn-s2s"]
-NodeFeatures = Literal["auto", "constant", "degree"]
-DEFAULT_LAYERS = {"gin": 4, "enn-s2s": 3}  # the fewest the paper searches; Gilmer et al.
 LARGE = 200  # nodes; where graphs are larger, "auto" takes no encoder that looks at all pairs of nodes
-CHOICES: dict[str, tuple[str, ...]] = {
-    "objective": get_args(ObjectiveName),
-    "transfer": get_args(Transfer),
-    "transfer_scale": get_args(TransferScale),
-    "patches": get_args(Patches),
-    "readout": ("sum", "mean", "max"),
-    "weighting": ("graph", "node"),
-    "bound": ("jsd", "dv", "infonce"),
-    "discriminator": ("paper", "conditioned"),
-    "node_features": ("auto", "constant", "degree"),
-}
-LEAST: dict[str, float] = {
-    "dim": 1,
-    "layers": 1,
-    "epochs": 0,
-    "batch_size": 2,
-    "max_nodes": 1,
-    "random_state": 0,
-    "ramp_up": 0,
-    "patience": 0,
-    "early_stopping": 1,
-    "steps_per_epoch": 1,
-    "n_models": 1,
-}
-MAY_BE_NONE = ("layers", "early_stopping", "steps_per_epoch", "noise")
-LARGEST_SEED = 2**32 - 1  # numpy's
-POSITIVE = ("lr", "memory_mb", "radius")
-NOT_NEGATIVE = ("prior", "weight_decay", "lam", "consistency", "noise")
-SHARES = ("factor", "decay", "threshold")
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """What an encoder is made with.
+@dataclass
+class EncoderSpec(Spec):
+    """Base of encoders as parameters."""
 
-    Attributes:
-        encoder: "auto", "gin", "enn-s2s", or a user's module per node.
-        dim: length of graph vectors.
-        layers: GIN layers or message steps; None for 4 and 3.
-        readout, norm, learn_eps: GIN only, see `InfoGraph`.
-        node_features: what nodes start with.
+    def resolved(self, graphs: GraphSet) -> EncoderSpec:
+        """The encoder for these graphs, where that depends on them."""
+        return self
+
+    def build(self, schema: Schema, dim: int) -> GraphEncoder:
+        """An encoder with fresh weights for graphs of a schema, whose vectors have `dim` numbers."""
+        raise NotImplementedError
+
+
+@dataclass
+class GIN(EncoderSpec):
+    """The graph isomorphism network (Xu et al. 2019); GINE (Hu et al. 2020) where edges have columns.
+
+    Args:
+        layers: the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
+        readout: "sum" (paper), "mean" or "max".
+        norm: BatchNorm after every layer.
+        learn_eps: learn eps instead of fixing it at 0.
+        node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
     """
 
-    encoder: EncoderName | nn.Module = "gin"
-    dim: int = 512
+    layers: int = 4
+    readout: Readout = "sum"
+    norm: bool = True
+    learn_eps: bool = False
+    node_features: NodeFeatures = "auto"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "layers": [Interval(Integral, 1, None, closed="left")],
+        "readout": [StrOptions({"sum", "mean", "max"})],
+        "norm": ["boolean"],
+        "learn_eps": ["boolean"],
+        "node_features": [StrOptions({"auto", "constant", "degree"})],
+    }
+
+    def build(self, schema: Schema, dim: int) -> GINEncoder:
+        """A GIN over colours."""
+        if dim < self.layers:
+            raise InvalidParameter(f"dim={dim} is less than layers={self.layers}: a layer needs a width")
+        return GINEncoder(
+            node_width(schema, self.node_features),
+            split_width(dim, self.layers),
+            edge_width(schema),
+            readout=self.readout,
+            norm=self.norm,
+            learn_eps=self.learn_eps,
+            node_features=self.node_features,
+        )
+
+
+@dataclass
+class ENN(EncoderSpec):
+    """enn-s2s (Gilmer et al. 2017), the paper's encoder of molecules with coordinates.
+
+    It also takes continuous edge features; node states are half as wide as graph vectors.
+
+    Args:
+        layers: message steps; 3 in the paper's code.
+        node_features: as in `GIN`.
+    """
+
+    layers: int = 3
+    node_features: NodeFeatures = "auto"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: GIN._parameter_constraints[name] for name in ("layers", "node_features")
+    }
+
+    def build(self, schema: Schema, dim: int) -> ENNEncoder:
+        """An enn-s2s over pairs of nodes or arcs."""
+        if dim % 2:
+            raise InvalidParameter(f"dim={dim}: expected an even number, Set2Set makes vectors of two halves")
+        nodes = node_width(schema, self.node_features)
+        return ENNEncoder(nodes, link_width(schema), dim // 2, self.layers, node_features=self.node_features)
+
+
+@dataclass
+class PerNode(EncoderSpec):
+    """A module of your own, which works per node as PyG's do; `encoder=MyGNN` is short for `PerNode(MyGNN)`.
+
+    Args:
+        module: `forward(x, edge_index, batch) -> list of node states per layer`, with `edge_attr` and
+            `edge_weight` as further arguments if it wants them. A module is copied; a class, or any function,
+            is called with the number of inputs per node. Its widths decide how long vectors are, not `dim`.
+        readout, node_features: as in `GIN`.
+    """
+
+    module: nn.Module | Callable[[int], nn.Module]
+    readout: Readout = "sum"
+    node_features: NodeFeatures = "auto"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: GIN._parameter_constraints[name] for name in ("readout", "node_features")
+    }
+
+    def build(self, schema: Schema, dim: int) -> NodeEncoder:
+        """The module, tried on two joined nodes."""
+        width = node_width(schema, self.node_features)
+        own = isinstance(self.module, nn.Module)
+        module = copy.deepcopy(self.module) if own else self.module(width)
+        if not isinstance(module, nn.Module):
+            raise InvalidParameter(f"encoder={self.module!r} made a {type(module).__name__}, no torch module")
+        return NodeEncoder(module, schema, self.readout, self.node_features)
+
+
+@dataclass
+class Auto(EncoderSpec):
+    """enn-s2s for graphs with coordinates or continuous edge features, GIN otherwise.
+
+    GIN is also taken, with a warning, where graphs have more than 200 nodes or edge weights.
+
+    Args:
+        layers: None for 3 (enn-s2s) and 4 (GIN).
+        readout, norm, learn_eps, node_features: as in `GIN`, where that is taken.
+    """
+
     layers: int | None = None
     readout: Readout = "sum"
     norm: bool = True
     learn_eps: bool = False
     node_features: NodeFeatures = "auto"
 
-    @classmethod
-    def of(cls, estimator: Any) -> Architecture:
-        """As an estimator's parameters have it."""
-        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GIN._parameter_constraints,
+        "layers": [*GIN._parameter_constraints["layers"], None],
+    }
 
-    def resolved(self, graphs: GraphSet) -> Architecture:
-        """With "auto" decided: enn-s2s for coordinates or continuous edge features, GIN otherwise."""
-        if isinstance(self.encoder, nn.Module):
-            return self
-        name = _choose(graphs) if self.encoder == "auto" else self.encoder
-        return replace(self, encoder=name, layers=self.layers or DEFAULT_LAYERS[name])
-
-    def schema(self, graphs: GraphSet, node: Sequence[str] | None, edge: Sequence[str] | None) -> Schema:
-        """What a resolved architecture asks of graphs: the chosen columns only, their scaling fitted."""
-        schema = graphs.schema.select("node", node).select("edge", edge)
-        if self.encoder == "enn-s2s" and schema.weight is not None:
-            raise InvalidParameter(
-                f"encoder='enn-s2s' has no use for the weight {schema.weight.name!r}: read it as an edge "
-                f"feature instead, or take encoder='gin'"
+    def resolved(self, graphs: GraphSet) -> EncoderSpec:
+        """The one of the two that suits the graphs."""
+        continuous = any(column.kind == "float" for column in graphs.schema.features("edge"))
+        position, largest = graphs.schema.position, int(graphs.sizes.max())
+        placed = position is not None and (position.used or largest <= LARGE)
+        if graphs.schema.weight is None and (continuous or placed):
+            return ENN(self.layers or ENN.layers, self.node_features)
+        if position is not None:
+            reason = f"a graph has {largest} nodes" if graphs.schema.weight is None else "edges have weights"
+            warnings.warn(
+                f"encoder='auto' takes GIN, which does not see the coordinates of these graphs, because "
+                f"{reason}; encoder='enn-s2s' looks at all pairs of nodes",
+                stacklevel=6,
             )
-        position = schema.position if self.encoder == "enn-s2s" else None
-        if position is None and schema.position is not None and schema.position.used:
-            raise InvalidParameter(
-                f"the node column {schema.position.name!r} holds coordinates, and of those only "
-                f"encoder='enn-s2s' sees something (distances): take that, or leave the column out"
-            )
-        for level in ("node", "edge"):
-            seen = (replace(c, used=True) if c == position else c for c in getattr(schema, level))
-            kept = (c.fitted(getattr(graphs, level)[c.name]) for c in seen if c.used)
-            schema = schema.replace(level, (c for c in kept if c.role != "position" or position))
-        return schema
+        return GIN(self.layers or GIN.layers, self.readout, self.norm, self.learn_eps, self.node_features)
 
-    def build(self, schema: Schema) -> GraphEncoder:
-        """An encoder with fresh weights for graphs of that schema; the architecture must be resolved."""
-        node_dim = node_width(schema, self.node_features)
-        if isinstance(self.encoder, nn.Module):
-            return NodeEncoder(copy.deepcopy(self.encoder), node_dim, self.readout)
-        layers = self.layers or DEFAULT_LAYERS[self.encoder]
-        if self.encoder == "enn-s2s":
-            if self.dim % 2:
-                raise InvalidParameter(
-                    f"dim={self.dim}: expected an even number, Set2Set makes vectors of two halves"
-                )
-            return ENN(node_dim, link_width(schema), self.dim // 2, layers)
-        widths = split_width(self.dim, layers)
-        return GIN(
-            node_dim,
-            widths,
-            edge_width(schema),
-            readout=self.readout,
-            norm=self.norm,
-            learn_eps=self.learn_eps,
+
+ENCODERS: dict[str, type[EncoderSpec]] = {"auto": Auto, "gin": GIN, "enn-s2s": ENN}
+AnyEncoder = Literal["auto", "gin", "enn-s2s"] | EncoderSpec | nn.Module | Callable[[int], nn.Module]
+
+
+def encoder_spec(encoder: AnyEncoder) -> EncoderSpec:
+    """The object that a parameter stands for.
+
+    Raises:
+        InvalidParameter: there is no such encoder.
+    """
+    if isinstance(encoder, EncoderSpec):
+        return encoder
+    if isinstance(encoder, str) and encoder in ENCODERS:
+        return ENCODERS[encoder]()
+    if isinstance(encoder, nn.Module) or callable(encoder):
+        return PerNode(encoder)
+    raise InvalidParameter(
+        f"encoder={encoder!r}: expected 'auto', 'gin', 'enn-s2s', GIN(...), ENN(...), or a torch module"
+    )
+
+
+def schema_for(
+    encoder: EncoderSpec, graphs: GraphSet, node: Sequence[str] | None, edge: Sequence[str] | None
+) -> Schema:
+    """What an encoder asks of graphs: the chosen columns only, their scaling fitted."""
+    schema = graphs.schema.select("node", node).select("edge", edge)
+    pairs = isinstance(encoder, ENN)
+    if pairs and schema.weight is not None:
+        raise InvalidParameter(
+            f"encoder='enn-s2s' has no use for the weight {schema.weight.name!r}: read it as an edge feature "
+            f"instead, or take encoder='gin'"
         )
-
-
-def make_source(
-    encoder: GraphEncoder,
-    graphs: GraphSet,
-    node_features: NodeFeatures,
-    device: torch.device,
-    scratch: str | Path | None = None,
-) -> AnyBatcher:
-    """Batches of graphs for an encoder; their colours go to the folder `scratch`, if there is one."""
-    layers = len(encoder.widths)
-    if isinstance(encoder, NodeEncoder):
-        return NodeBatcher(graphs, layers, node_features, device)
-    if isinstance(encoder, ENN):
-        return LinkBatcher(graphs, layers, node_features, device)
-    if scratch is None:
-        return Batcher(refine(graphs, layers, node_features=node_features), device)
-    folder = Path(scratch) / f"colours-{layers}-{node_features}-{fingerprint(graphs, scaling=True)}"
-    if (folder / MARKER).is_file():
-        return Batcher(open_colouring(folder), device)
-    return Batcher(refine_on_disk(graphs, layers, folder, node_features=node_features), device)
-
-
-def _choose(graphs: GraphSet) -> Literal["gin", "enn-s2s"]:
-    continuous = any(column.kind == "float" for column in graphs.schema.features("edge"))
-    position, largest = graphs.schema.position, int(graphs.sizes.max())
-    placed = position is not None and (position.used or largest <= LARGE)
-    if graphs.schema.weight is None and (continuous or placed):
-        return "enn-s2s"
-    if position is not None:
-        reason = f"a graph has {largest} nodes" if graphs.schema.weight is None else "edges have weights"
-        warnings.warn(
-            f"encoder='auto' takes GIN, which does not see the coordinates of these graphs, because "
-            f"{reason}; encoder='enn-s2s' looks at all pairs of nodes",
-            stacklevel=6,
+    position = schema.position if pairs else None
+    if position is None and schema.position is not None and schema.position.used:
+        raise InvalidParameter(
+            f"the node column {schema.position.name!r} holds coordinates, and of those only "
+            f"encoder='enn-s2s' sees something (distances): take that, or leave the column out"
         )
-    return "gin"
+    for level in ("node", "edge"):
+        seen = (replace(c, used=True) if c == position else c for c in getattr(schema, level))
+        kept = (c.fitted(getattr(graphs, level)[c.name]) for c in seen if c.used)
+        schema = schema.replace(level, (c for c in kept if c.role != "position" or position))
+    return schema
 
 
 @dataclass(frozen=True)
-class Donor:
-    """A trained encoder: how it is made, what graphs it takes, and its weights."""
+class Pretrained:
+    """A fitted model's encoder: how it is made, what graphs it takes, and its weights."""
 
-    architecture: Architecture
+    encoder: EncoderSpec
+    dim: int
     schema: Schema
     weights: dict[str, Tensor]
 
-    def give(self, encoder: GraphEncoder) -> None:
-        """Copy the weights into another encoder of that architecture."""
-        load_weights(encoder, self.weights)
+    def build(self) -> GraphEncoder:
+        """A copy of it."""
+        made = self.encoder.build(self.schema, self.dim)
+        load_weights(made, self.weights)
+        return made
 
 
-def find_donor(model: Any) -> Donor | None:
+def pretrained(model: Any) -> Pretrained | None:
     """The encoder of a fitted model, or of the folder of one; None for none.
 
     Raises:
@@ -201,8 +248,7 @@ def find_donor(model: Any) -> Donor | None:
     if model is None:
         return None
     model = load(model) if isinstance(model, str | Path) else model
-    built = getattr(model, "_built", None)
-    if built is None:
+    if not hasattr(model, "encoder_"):
         if isinstance(model, GraphEstimator):
             name = type(model).__name__
             raise NotFitted(
@@ -214,63 +260,8 @@ def find_donor(model: Any) -> Donor | None:
             f"init_from={model!r}: expected a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, "
             f"or the folder of one"
         )
-    architecture = Architecture(**{field.name: built[field.name] for field in fields(Architecture)})
     weights = {name: tensor.detach().clone() for name, tensor in model._encoder.state_dict().items()}
-    return Donor(architecture, model.schema_, weights)
-
-
-def check_settings(estimator: Any) -> None:
-    """Refuse settings that cannot work.
-
-    Raises:
-        InvalidParameter: says which, what it is and what it may be.
-    """
-    given = estimator.get_params(deep=False)
-    settings = {k: v for k, v in given.items() if v is not None or k not in MAY_BE_NONE}
-    for name, allowed in CHOICES.items():
-        if name in settings and settings[name] not in allowed:
-            raise InvalidParameter(
-                f"{name}={settings[name]!r}: expected one of {', '.join(map(repr, allowed))}"
-            )
-    for name, least in LEAST.items():
-        value = settings.get(name, least)
-        if isinstance(value, bool) or not _whole(value) or value < least:
-            raise InvalidParameter(f"{name}={value!r}: expected a whole number, at least {least:g}")
-    if settings.get("random_state", 0) > LARGEST_SEED:
-        raise InvalidParameter(f"random_state={settings['random_state']!r}: expected at most {LARGEST_SEED}")
-    for name in POSITIVE + NOT_NEGATIVE:
-        value = settings.get(name, 1.0)
-        if not _finite(value) or value < 0 or (name in POSITIVE and value == 0):
-            kind = "positive" if name in POSITIVE else "not negative"
-            raise InvalidParameter(f"{name}={value!r}: expected a finite number that is {kind}")
-    for name in SHARES:
-        value = settings.get(name, 1.0)
-        if not _finite(value) or not 0 <= value <= 1:
-            raise InvalidParameter(f"{name}={value!r}: expected a number from 0 to 1")
-    if settings["dim"] < settings.get("layers", 1):
-        raise InvalidParameter(
-            f"dim={settings['dim']} is less than layers={settings['layers']}: a layer needs a width"
-        )
-    _check_encoder(settings["encoder"])
-    check_unlabelled(settings.get("unlabelled"))
-    choose_device(settings["device"])
-
-
-def check_epochs(epochs: object) -> None:
-    """Refuse a number of epochs that is none; None stands for the estimator's own."""
-    if epochs is not None and (isinstance(epochs, bool) or not _whole(epochs) or int(epochs) < 0):  # type: ignore[call-overload]
-        raise InvalidParameter(f"epochs={epochs!r}: expected a whole number, at least 0")
-
-
-def _check_encoder(encoder: object) -> None:
-    if isinstance(encoder, nn.Module) or encoder in ("auto", "gin", "enn-s2s"):
-        return
-    hint = (
-        "; this model was saved with one: pass it again, load(folder, encoder=...)"
-        if encoder == "custom"
-        else ""
-    )
-    raise InvalidParameter(f"encoder={encoder!r}: expected 'auto', 'gin', 'enn-s2s' or a torch module{hint}")
+    return Pretrained(model.encoder_, model._encoder.dim, model.schema_, weights)
 
 
 def choose_device(device: str) -> torch.device:
@@ -286,11 +277,3 @@ def choose_device(device: str) -> torch.device:
             f"device={device!r} cannot be used here ({reason}); use 'auto' or 'cpu'"
         ) from error
     return chosen
-
-
-def _whole(value: object) -> bool:
-    return hasattr(value, "__index__")
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

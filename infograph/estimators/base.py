@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,11 @@ from infograph.estimators.folder import (
     read_history,
     read_schema,
     read_weights,
+    up_to_date,
     write_model,
 )
 from infograph.io import json_ready
+from infograph.parameters import CUSTOM, Spec, restored, saved
 
 TASKS: tuple[Task, ...] = ("regression", "classification")
 BadRows = Literal["raise", "skip", "nan"]
@@ -64,11 +66,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     `load` restores the settings, then `schema_`, then calls `_set_learned` and last `_set_state`, so that a
     network can be built from what came before. Overriding one of the second pair means calling `super()`.
 
-    `_unsaved` names parameters that may be code instead of settings: those are saved as "custom" and given
-    again to `load`.
+    Parameters that are code, such as an own encoder, are saved as "custom" and given again to `load`.
     """
 
-    _unsaved: ClassVar[tuple[str, ...]] = ()
     schema_: Schema
 
     def _state(self) -> State:
@@ -107,14 +107,25 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         tags.no_validation = True
         return tags
 
+    def set_params(self, **params: Any) -> Self:
+        """As in scikit-learn; `objective__lam` also works where the objective is a name, and never reaches an
+        object that another estimator has, too.
+        """
+        for part in {name.partition("__")[0] for name in params if "__" in name}:
+            if part in self._parts():
+                setattr(self, part, self._parts()[part].copy())
+        return super().set_params(**params)  # type: ignore[no-any-return]
+
+    def _parts(self) -> dict[str, Spec]:
+        """The objects among the parameters, those that short forms stand for too."""
+        return {}
+
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to `folder`, whole or not at all; an older model there is replaced."""
         self._check_fitted()
         check_model_folder(folder)
-        settings = {
-            name: "custom" if name in self._unsaved and not _plain(value) else json_ready(value)
-            for name, value in {**self.get_params(deep=False), **self._fitted_settings()}.items()
-        }
+        given = {**self.get_params(deep=False), **self._fitted_settings()}
+        settings = {name: saved(value) for name, value in given.items()}
         config = {
             "class": type(self).__name__,
             "version": infograph.__version__,
@@ -126,12 +137,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return Path(folder)
 
     @classmethod
-    def load(cls, folder: str | Path, **unsaved: Any) -> Self:
+    def load(cls, folder: str | Path, **code: Any) -> Self:
         """Read a model back; it gives bit-equal results.
 
         Args:
             folder: what `save` wrote.
-            unsaved: parameters that were code (a user's own `encoder`), given again.
+            code: parameters that were code (`encoder=MyGNN`, `objective=Mine()`), given again.
 
         Raises:
             FileMissing, InvalidFile: a file is missing, damaged, or of another class.
@@ -142,13 +153,23 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidFile(
                 f"{folder} holds a {config['class']}, not a {cls.__name__}; use infograph.load(folder)"
             )
-        known = cls._get_param_names()
-        strange = [name for name in config["params"] if name not in known]
+        known, params = cls._get_param_names(), up_to_date(config)
+        strange = [name for name in params if name not in known]
         if strange:
             raise InvalidFile(
                 f"{folder}: unknown setting {strange[0]!r}; it was saved by version {config['version']}"
             )
-        model = cls(**{**config["params"], **unsaved})
+        try:
+            given = {name: restored(value, code.get(name)) for name, value in params.items()}
+        except (InvalidParameter, TypeError) as error:
+            raise InvalidFile(f"{folder / 'config.json'} is damaged: {error}") from error
+        lost = [name for name, value in given.items() if value == CUSTOM or _holds_code(value)]
+        if lost:
+            raise InvalidParameter(
+                f"{folder}: {lost[0]} was code when the model was saved: pass it again, "
+                f"load(folder, {lost[0]}=...)"
+            )
+        model = cls(**{**given, **{name: value for name, value in code.items() if name not in given}})
         model.schema_ = read_schema(folder / "schema.json")
         try:
             model._set_learned(config["learned"])
@@ -174,17 +195,20 @@ class GraphTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         return tags
 
 
-def load(folder: str | Path, **unsaved: Any) -> Any:
-    """Read any saved model of this package, whatever its class (a `GraphEstimator`)."""
+def _holds_code(value: Any) -> bool:
+    return isinstance(value, Spec) and CUSTOM in value.get_params().values()
+
+
+def load(folder: str | Path, **code: Any) -> Any:
+    """Read any saved model of this package, whatever its class (a `GraphEstimator`).
+
+    Parameters that were code (`encoder=MyGNN`, `objective=Mine()`) are given again.
+    """
     name = read_config(Path(folder))["class"]
     cls = getattr(infograph, name, None) if isinstance(name, str) else None
     if not (isinstance(cls, type) and issubclass(cls, GraphEstimator)):
         raise InvalidFile(f"{folder} holds a {name!r}, which this version does not know")
-    return cls.load(folder, **unsaved)
-
-
-def _plain(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
+    return cls.load(folder, **code)
 
 
 def _classifies(estimator: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,13 @@ from safetensors.numpy import save as save_tensors
 from infograph.data.schema import Schema
 from infograph.errors import FileMissing, InvalidFile
 from infograph.io import FolderKind, check_replaceable, read_json, replaced_folder
+from infograph.parameters import nested
 
-FORMAT = "infograph-model-1"
+FORMAT = "infograph-model-2"
+OLD = ("infograph-model-1",)
 State = dict[str, NDArray[Any]]
 FILES = ("model.safetensors", "schema.json", "history.json", "README.md")
-MODEL = FolderKind("a model", "config.json", FORMAT, lambda content: FILES)
+MODEL = FolderKind("a model", "config.json", (FORMAT, *OLD), lambda content: FILES)
 
 
 def write_model(
@@ -57,13 +60,29 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise FileMissing(f"no model folder {folder}")
     config = read_json(folder / "config.json")
-    if config.get("format") != FORMAT or not {"class", "params", "sha256", "version"} <= set(config):
+    if config.get("format") not in (FORMAT, *OLD) or not {"class", "params", "sha256", "version"} <= set(
+        config
+    ):
         raise InvalidFile(f"{folder / 'config.json'} is not a saved model of this package")
     if not isinstance(config["params"], dict):
         raise InvalidFile(f"{folder / 'config.json'} is damaged: 'params' holds no settings")
     if not isinstance(config.setdefault("learned", {}), dict):
         raise InvalidFile(f"{folder / 'config.json'} is damaged: 'learned' is no JSON object")
     return config
+
+
+def up_to_date(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a model of any version as this one has them."""
+    params: dict[str, Any] = config["params"]
+    return update_1_to_2(config["class"], params) if config["format"] == OLD[0] else params
+
+
+def update_1_to_2(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 had the parameters of encoder, objective and schedule in one list with the others."""
+    try:
+        return nested(name, params)
+    except KeyError as error:
+        raise InvalidFile(f"a model of version 1 without the setting {error}: it is damaged") from error
 
 
 def read_schema(path: Path) -> Schema:

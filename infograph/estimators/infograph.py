@@ -1,44 +1,41 @@
-"""InfoGraph, the unsupervised estimator: graphs in, vectors out; and its untrained encoder."""
+"""InfoGraph, the unsupervised estimator: graphs in, vectors out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
+from torch import distributed as dist
 
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align, fingerprint
 from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter
-from infograph.estimators.architecture import (
-    Architecture,
-    EncoderName,
-    NodeFeatures,
-    check_epochs,
-    check_settings,
-    choose_device,
-    make_source,
-)
+from infograph.estimators.architecture import AnyEncoder, EncoderSpec, choose_device, encoder_spec, schema_for
 from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of, unchanged_on_error
 from infograph.estimators.folder import State
-from infograph.io import json_ready
 from infograph.nn.batch import Batch
-from infograph.nn.encoder import GraphEncoder, Readout
-from infograph.nn.norm import ALONE, Peers
-from infograph.objectives.bounds import BoundName
-from infograph.objectives.contrast import Negatives, Weighting
-from infograph.objectives.infograph import InfoGraphObjective
+from infograph.nn.encoder import GraphEncoder
+from infograph.objectives.contrast import LocalGlobal, node_vectors
+from infograph.objectives.infograph import MutualInformation
+from infograph.objectives.objective import LossTerms
+from infograph.parameters import CUSTOM, Spec, check_parameters, frozen, saved
 from infograph.progress import Epoch, ProgressReport, Watcher
 from infograph.train.checkpoint import load_weights
 from infograph.train.loop import (
     SOLO,
     AnyBatcher,
+    Feed,
     GraphFeed,
     PartFeed,
     Plan,
@@ -50,22 +47,8 @@ from infograph.train.loop import (
     train,
 )
 
-BUILT = (  # the settings that a network is made with
-    "dim",
-    "layers",
-    "readout",
-    "weighting",
-    "bound",
-    "discriminator",
-    "prior",
-    "node_columns",
-    "edge_columns",
-    "node_features",
-    "encoder",
-    "norm",
-    "learn_eps",
-)
-TEAM = ("workers", "on", "negatives")
+MAX_NODES = 200_000  # per step: batches of large graphs hold fewer of them, never fewer than two
+SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
 
 
@@ -79,29 +62,17 @@ class InfoGraph(GraphTransformer):
 
     Args:
         dim: length of the vectors; 512 in the paper.
-        layers: GIN layers; the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
+        encoder: "gin" or `GIN(layers=5, readout="mean", ...)`; "enn-s2s" or `ENN(...)`, the paper's encoder
+            of molecules with coordinates, which also takes continuous edge features; "auto" for the second
+            where there are such; or a module of your own, see `PerNode`.
+        objective: "infograph" (Eq. 4 and 5), `MutualInformation(bound="infonce", ...)`, or one of your own.
         epochs: passes over the graphs; the paper searches 10, 20, 100. 0 gives the untrained encoder, with
             BatchNorm statistics from one pass.
         lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
-        readout: "sum" (paper), "mean" or "max".
-        weighting: "graph" gives each graph the same weight (1/|G|, Eq. 4), "node" each node, as the authors'
-            code does.
-        bound: "jsd" (Eq. 5), "dv" (Donsker-Varadhan) or "infonce".
-        discriminator: "paper" (Appendix D), or "conditioned": BatchNorm on graph vectors, scores divided by
-            sqrt(dim).
-        prior: weight of Deep InfoMax's prior term; the paper has none.
+        weight_decay: Adam's L2 penalty; the paper has none here.
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
             those the schema marks as used. Edge columns turn GIN into GINE.
-        node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
-        encoder: "gin"; "enn-s2s", the paper's encoder of molecules with coordinates, which also takes
-            continuous edge features; "auto" for the second where there are such; or a module
-            `forward(x, edge_index, batch) -> list of node states per layer`, which is copied.
-        norm: BatchNorm after every GIN layer.
-        learn_eps: learn GIN's eps instead of fixing it at 0.
-        weight_decay: Adam's L2 penalty; the paper has none here.
-        max_nodes: nodes per step: batches of large graphs hold fewer of them, never fewer than two.
-        memory_mb: what the score matrix and its activations may take at a time.
         warm_start: `fit` continues from the weights it finds instead of starting anew.
         device: "auto" takes a GPU if there is one; or any torch device.
         random_state: seed of weights, batches and noise. The same seed gives the same vectors.
@@ -109,66 +80,66 @@ class InfoGraph(GraphTransformer):
 
     Attributes:
         schema_: what the graphs must look like.
+        encoder_: the encoder as an object, "auto" decided.
         history_: one record per epoch: loss, MI estimate (0 at chance, 2 log 2 at most for "jsd"), pair
             accuracy.
-        network_: the trained torch module.
+        network_: the trained torch modules by name, "encoder" among them.
     """
 
-    _unsaved: ClassVar[tuple[str, ...]] = ("encoder",)
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
+        "dim": [Interval(Integral, 1, None, closed="left")],
+        "objective": [StrOptions({"infograph"}), HasMethods(["build", "loss"])],
+        "epochs": [Interval(Integral, 0, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "random_state": [SEED],
+    }
     history_: list[Epoch]
-    _built: dict[str, Any]
-    network_: InfoGraphObjective
+    encoder_: EncoderSpec
+    network_: nn.ModuleDict
 
     def __init__(
         self,
         dim: int = 512,
-        layers: int = 4,
+        encoder: AnyEncoder = "gin",
+        objective: str | MutualInformation = "infograph",
+        *,
         epochs: int = 20,
         lr: float = 1e-3,
         batch_size: int = 128,
-        *,
-        readout: Readout = "sum",
-        weighting: Weighting = "graph",
-        bound: BoundName = "jsd",
-        discriminator: Literal["paper", "conditioned"] = "paper",
-        prior: float = 0.0,
+        weight_decay: float = 0.0,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
-        node_features: Literal["auto", "constant", "degree"] = "auto",
-        encoder: EncoderName | nn.Module = "gin",
-        norm: bool = True,
-        learn_eps: bool = False,
-        weight_decay: float = 0.0,
-        max_nodes: int = 200_000,
-        memory_mb: float = 512.0,
         warm_start: bool = False,
         device: str = "auto",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.dim = dim
-        self.layers = layers
+        self.encoder = encoder
+        self.objective = objective
         self.epochs = epochs
         self.lr = lr
         self.batch_size = batch_size
-        self.readout = readout
-        self.weighting = weighting
-        self.bound = bound
-        self.discriminator = discriminator
-        self.prior = prior
+        self.weight_decay = weight_decay
         self.node_columns = node_columns
         self.edge_columns = edge_columns
-        self.node_features = node_features
-        self.encoder = encoder
-        self.norm = norm
-        self.learn_eps = learn_eps
-        self.weight_decay = weight_decay
-        self.max_nodes = max_nodes
-        self.memory_mb = memory_mb
         self.warm_start = warm_start
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **changed: Any) -> Self:
+        """With the paper's settings, whatever today's defaults are."""
+        known = cls._get_param_names()
+        return cls(**{**{name: value for name, value in PAPER.items() if name in known}, **changed})
+
+    def _parts(self) -> dict[str, Spec]:
+        objective = MutualInformation() if self.objective == "infograph" else self.objective
+        parts = {"encoder": encoder_spec(self.encoder), "objective": cast(Spec, objective)}
+        return {name: part for name, part in parts.items() if name in self._get_param_names()}
 
     # ---- learning
 
@@ -182,8 +153,6 @@ class InfoGraph(GraphTransformer):
         watchers: Sequence[Watcher] = (),
         workers: int = 1,
         on: str = "local",
-        negatives: Negatives = "global",
-        scratch: str | Path | None = None,
     ) -> Self:
         """Learn from graphs; `y` is ignored.
 
@@ -192,39 +161,42 @@ class InfoGraph(GraphTransformer):
             y: nothing; there for scikit-learn's sake.
             checkpoint: a folder that gets the state after every epoch.
             resume: continue from that folder to the weights an uninterrupted run would have.
-            watchers: called after every step with where the run stands.
+            watchers: called after every step with where the run stands (`infograph.progress.Progress`).
             workers: processes with one thread each that share every batch; 1 trains in this one, with all its
                 threads. The weights are the same but for rounding.
             on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
-            negatives: "global" contrasts a patch with the graphs of all workers, "local" with its own
-                worker's only, which is another loss.
-            scratch: a folder for what does not fit into memory: graphs are coloured block by block, and their
-                colours kept there, for this and later runs. With graphs that were opened as a memory map,
-                training then needs little memory, however many they are.
         """
-        team = Team(workers, on, negatives)
-        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, team=team, scratch=scratch)
+        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, team=Team(workers, on))
         return self
 
     def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
         """`fit(graphs).transform(graphs)`, colouring the graphs once."""
-        team = Team(**{name: fit_params.pop(name) for name in TEAM if name in fit_params})
+        team = Team(fit_params.pop("workers", 1), fit_params.pop("on", "local"))
         source, known = self._fit(graphs, **fit_params, team=team)
         return check_finite(self._vectors(source), known)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
-        check_settings(self)
-        check_epochs(epochs)
+        passes = self.epochs if epochs is None else epochs
+        if epochs is not None:
+            check_parameters(clone(self).set_params(epochs=epochs))
         if not hasattr(self, "schema_"):
-            self._fit(graphs, epochs=epochs)
+            self._fit(graphs, epochs=passes)
             return self
-        self._check_same_network()
-        known = as_graphset(graphs, schema=self.schema_)
-        check_enough(known)
-        with self._unchanged_on_error(in_place=True):
-            self._train(self._source(known), known, self._plan(known, epochs))
+        self._fit(graphs, epochs=passes, warm=True)
         return self
+
+    def prepare(self, graphs: Any) -> tuple[nn.ModuleDict, AnyBatcher]:
+        """A network with fresh weights and batches of graphs, for a training loop of your own.
+
+            net, source = model.prepare(graphs)
+            total, shown = model.objective_.loss(net, source.batch([0, 1, 2, 3]))
+
+        What the loop makes of the network is what `transform` uses.
+        """
+        known = self._start(graphs)
+        check_enough(known)
+        return self.network_, self._source(known)
 
     def _fit(
         self,
@@ -235,67 +207,66 @@ class InfoGraph(GraphTransformer):
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
         team: Team = SOLO,
-        scratch: str | Path | None = None,
+        warm: bool | None = None,
     ) -> tuple[AnyBatcher, GraphSet]:
-        check_settings(self)
-        warm = self.warm_start and hasattr(self, "schema_")
-        if warm:
-            self._check_same_network()
-            known = as_graphset(graphs, schema=self.schema_)
-        else:
-            known, architecture = read_for(self, graphs)
-        check_enough(known)
-        with self._unchanged_on_error(in_place=warm):
-            if not warm:
-                self._build(known.schema, architecture)
-            source = self._source(known, scratch)
-            plan = self._plan(known, epochs, checkpoint, resume)
-            self._train(source, known, plan, watchers, team)
-        self.schema_ = known.schema.replace("graph", ())
+        check_parameters(self)
+        warm = self.warm_start and hasattr(self, "schema_") if warm is None else warm
+        learning = [each for each in (self.network_, self._optimiser) if each is not None] if warm else []
+        with unchanged_on_error(self, *learning):
+            known = self._go_on(graphs) if warm else self._start(graphs)
+            check_enough(known)
+            source = self._source(known)
+            self._train(source, known, self._plan(known, epochs, checkpoint, resume), watchers, team)
         return source, known
 
-    def _unchanged_on_error(self, *, in_place: bool) -> AbstractContextManager[None]:
-        """A block in which a new network learns, or `in_place` the one that is there."""
-        learning = (self.network_, self._optimiser) if in_place else ()
-        return unchanged_on_error(self, *(each for each in learning if each is not None))
+    def _start(self, graphs: Any) -> GraphSet:
+        """The graphs, and a network with fresh weights for them."""
+        check_parameters(self)
+        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
+        encoder = encoder_spec(self.encoder).resolved(read)
+        check_parameters(encoder)
+        schema = schema_for(encoder, read, self.node_columns, self.edge_columns)
+        known = align(read, schema)
+        self._build(known.schema.replace("graph", ()), encoder)
+        self._encoder.check_sees(self.schema_)
+        return known
 
-    def _check_same_network(self) -> None:
-        """Refuse to go on training a network that other settings ask to be another one."""
-        for name, value in self._built.items():
+    def _go_on(self, graphs: Any) -> GraphSet:
+        """The graphs, to go on with the network that is there.
+
+        Raises:
+            InvalidParameter: the settings ask for another network.
+        """
+        for name, before in self._built.items():
             now = getattr(self, name)
-            decided = (name, now) in (("encoder", "auto"), ("layers", None)) or isinstance(value, nn.Module)
-            if not decided and json_ready(now) != json_ready(value):
+            same = saved(now) == saved(before) or (name == "encoder" and now == "auto")
+            if not same and saved(before) != CUSTOM:
                 raise InvalidParameter(
-                    f"{name}={now!r}, but the network to go on with was made with {name}={value!r}: "
+                    f"{name}={now!r}, but the network to go on with was made with {name}={before!r}: "
                     f"set it back, or start anew with fit and warm_start=False"
                 )
+        return as_graphset(graphs, schema=self.schema_)
 
-    def _source(self, graphs: GraphSet, scratch: str | Path | None = None) -> AnyBatcher:
-        features: NodeFeatures = self._built["node_features"]
-        return make_source(self.network_.encoder, graphs, features, choose_device(self.device), scratch)
-
-    def _build(self, schema: Schema, architecture: Architecture) -> None:
+    def _build(self, schema: Schema, encoder: EncoderSpec) -> None:
         """A network with fresh weights for graphs of this schema."""
-        self._built = {**{name: getattr(self, name) for name in BUILT}, **vars(architecture)}
+        self.schema_, self.encoder_ = schema, frozen(encoder)
+        self.objective_: Any = (
+            MutualInformation() if self.objective == "infograph" else frozen(self.objective)
+        )
+        self._built = {name: frozen(getattr(self, name)) for name in BUILT if name in self._get_param_names()}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
-            self.network_ = InfoGraphObjective(
-                architecture.build(schema),
-                weighting=self.weighting,
-                bound=self.bound,
-                conditioned=self.discriminator == "conditioned",
-                prior=self.prior,
-                memory_mb=self.memory_mb,
-            ).to(choose_device(self.device))
+            made = self.objective_.build(encoder.build(schema, self.dim))
+        self.network_ = made.to(choose_device(self.device))
         self.history_ = []
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
 
+    def _source(self, graphs: GraphSet) -> AnyBatcher:
+        made: AnyBatcher = self._encoder.source(graphs, choose_device(self.device))
+        return made
+
     def _plan(
-        self,
-        graphs: GraphSet,
-        epochs: int | None,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
+        self, graphs: GraphSet, epochs: int | None, checkpoint: str | Path | None, resume: bool
     ) -> Plan:
         data: dict[str, Any] = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
         if checkpoint is not None:
@@ -309,12 +280,12 @@ class InfoGraph(GraphTransformer):
         source: AnyBatcher,
         graphs: GraphSet,
         plan: Plan,
-        watchers: Sequence[Watcher] = (),
-        team: Team = SOLO,
+        watchers: Sequence[Watcher],
+        team: Team,
     ) -> None:
         if plan.epochs == 0 and not self.history_:
-            order = cut(np.arange(len(graphs)), source.sizes, self.batch_size, self.max_nodes, least=2)
-            collect_statistics(self.network_, self.network_.encode, map(source.batch, order))
+            order = cut(np.arange(len(graphs)), source.sizes, self.batch_size, MAX_NODES, least=2)
+            collect_statistics(self.network_, self._statistics, map(source.batch, order))
             return
         with ProgressReport() if self.verbose else nullcontext() as report:
             watching: list[Watcher] = [*watchers] if report is None else [report, *watchers]
@@ -331,17 +302,18 @@ class InfoGraph(GraphTransformer):
         source: AnyBatcher,
         plan: Plan,
         watchers: Sequence[Watcher],
-        peers: Peers = ALONE,
+        shared: bool = False,
         least: int = 2,
     ) -> list[Epoch]:
         """Train in this process, alone or as one of several that share every batch."""
-        feed = GraphFeed(source, source.sizes, self.batch_size, self.max_nodes, self.random_state, least)
+        loss: Callable[[Any], LossTerms] = partial(self.objective_.loss, self.network_)
+        whole = GraphFeed(source, source.sizes, self.batch_size, MAX_NODES, self.random_state, least)
+        feed: Feed = whole
+        if shared:
+            feed = PartFeed(whole, source.costs, dist.get_rank(), dist.get_world_size())
+            loss = SharedLoss(self.network_, self.objective_.loss)
         optimiser = self._make_optimiser()
-        if peers is ALONE:
-            return train(self.network_, optimiser, feed, plan, watchers=watchers)
-        part = PartFeed(feed, source.costs, peers.rank, peers.size)
-        loss = SharedLoss(self.network_, peers)
-        return train(self.network_, optimiser, part, plan, watchers=watchers, loss=loss)
+        return train(self.network_, optimiser, feed, plan, loss=loss, watchers=watchers, model=self)
 
     def _make_optimiser(self) -> torch.optim.Optimizer:
         """The optimiser; that of earlier training goes on with today's settings."""
@@ -350,6 +322,10 @@ class InfoGraph(GraphTransformer):
             group.update(lr=self.lr, weight_decay=self.weight_decay)
         self._optimiser = optimiser
         return optimiser
+
+    def _statistics(self, batch: Batch) -> Tensor:
+        """A pass in which every BatchNorm of the encoder sees the batch."""
+        return self._encoder.vectors(self._encoder(batch), batch)
 
     # ---- vectors
 
@@ -362,32 +338,41 @@ class InfoGraph(GraphTransformer):
         """
         self._check_fitted()
         embed = lambda known: self._vectors(self._source(known))  # noqa: E731
-        rows = rows_of(graphs, self.schema_, embed, width=self.network_.dim, errors=errors, what="vector")
+        rows = rows_of(graphs, self.schema_, embed, width=self._encoder.dim, errors=errors, what="vector")
         return rows.astype(np.float32, copy=False)
 
     def transform_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """The patch representation of every node, graph after graph (Eq. 2). (N, dim)."""
-        return self._per_node(graphs, lambda batch: self.network_.node_vectors(batch))
+        return self._per_node(graphs, lambda batch: node_vectors(self._encoder(batch), batch))
 
     def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
-        return self._per_node(graphs, lambda batch: self.network_.score_nodes(batch))
+
+        def score(batch: Batch) -> Tensor:
+            states = self._encoder(batch)
+            contrast = cast(LocalGlobal, self.network_["local_global"])
+            return contrast.score_nodes(states, self._encoder.vectors(states, batch), batch)
+
+        return self._per_node(graphs, score)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """`infograph0` ... as scikit-learn asks for it."""
         self._check_fitted()
-        return np.array([f"infograph{position}" for position in range(self.network_.dim)], dtype=object)
+        return np.array([f"infograph{position}" for position in range(self._encoder.dim)], dtype=object)
 
     @property
     def _n_features_out(self) -> int:
-        return self.network_.dim
+        return self._encoder.dim
 
     @property
     def _encoder(self) -> GraphEncoder:
-        return self.network_.encoder
+        return cast(GraphEncoder, self.network_["encoder"])
 
     def _vectors(self, source: AnyBatcher) -> NDArray[np.float32]:
-        return compute(self.network_, source, lambda batch: self.network_.encode(batch)[1][batch.which])
+        encoder = self._encoder
+        return compute(
+            self.network_, source, lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]
+        )
 
     def _per_node(self, graphs: Any, what: Callable[[Batch], Tensor]) -> NDArray[np.float32]:
         self._check_fitted()
@@ -400,27 +385,30 @@ class InfoGraph(GraphTransformer):
         return {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
 
     def _set_state(self, state: State) -> None:
-        check_settings(self)
-        self._build(self.schema_, Architecture.of(self))
-        load_weights(
-            self.network_, {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
-        )
+        check_parameters(self)
+        self._build(self.schema_, encoder_spec(self.encoder))
+        weights = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+        load_weights(self.network_, weights)
         self.network_.eval()
 
     def _fitted_settings(self) -> dict[str, Any]:
-        return self._built
+        return {**self._built, "encoder": self.encoder_}
 
     def _card(self) -> str:
-        settings = {**self.get_params(deep=False), **self._built}
-        return model_card(settings, self.schema_, self.history_, self.network_.dim)
+        settings = {**self.get_params(deep=False), **self._fitted_settings()}
+        return model_card(settings, self.schema_, self.history_, self._encoder.dim)
 
 
-def read_for(estimator: Any, graphs: Any) -> tuple[GraphSet, Architecture]:
-    """Graphs with the columns that an estimator's settings ask for, and what its encoder is made with."""
-    read = as_graphset(graphs, node=estimator.node_columns, edge=estimator.edge_columns)
-    architecture = Architecture.of(estimator).resolved(read)
-    schema = architecture.schema(read, estimator.node_columns, estimator.edge_columns)
-    return align(read, schema), architecture
+PAPER = {
+    "dim": 512,
+    "encoder": "gin",
+    "objective": "infograph",
+    "epochs": 20,
+    "lr": 1e-3,
+    "batch_size": 128,
+    "weight_decay": 0.0,
+}
+BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
 
 def check_enough(graphs: GraphSet) -> None:
@@ -435,8 +423,8 @@ def check_enough(graphs: GraphSet) -> None:
 
 def run_settings(estimator: Any) -> dict[str, Any]:
     """The parameters that must not differ between a checkpoint and the run that goes on from it, as JSON."""
-    ignored = (*BESIDE, *estimator._unsaved)
-    return {k: json_ready(v) for k, v in estimator.get_params(deep=False).items() if k not in ignored}
+    given = estimator.get_params(deep=False)
+    return {name: saved(value) for name, value in given.items() if name not in BESIDE}
 
 
 def model_card(
@@ -455,7 +443,7 @@ def model_card(
     lines += ["## Expects", "", *_columns(schema), "", "## Training", ""]
     if history:
         last = history[-1]
-        end = f"loss {last['loss']:.4g}, pair accuracy {last['accuracy']:.1%}"
+        end = f"loss {last['loss']:.4g}" + f", pair accuracy {last['accuracy']:.1%}" * ("accuracy" in last)
         lines.append(f"{len(history)} epochs; at the end: {end}.")
     else:
         lines.append("Untrained weights; BatchNorm statistics from one pass.")
@@ -487,38 +475,28 @@ class UntrainedGIN(InfoGraph):
     to do with training is fixed.
 
     Args:
-        dim, layers, batch_size, readout, node_columns, edge_columns, node_features, encoder, norm,
-            max_nodes, device, random_state: as in `InfoGraph`, with its defaults.
+        dim, encoder, batch_size, node_columns, edge_columns, device, random_state: as in `InfoGraph`, with
+            its defaults.
     """
 
     def __init__(
         self,
         dim: int = 512,
-        layers: int = 4,
+        encoder: AnyEncoder = "gin",
         *,
         batch_size: int = 128,
-        readout: Readout = "sum",
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
-        node_features: Literal["auto", "constant", "degree"] = "auto",
-        encoder: EncoderName | nn.Module = "gin",
-        norm: bool = True,
-        max_nodes: int = 200_000,
         device: str = "auto",
         random_state: int = 0,
     ) -> None:
         super().__init__(
             dim,
-            layers,
+            encoder,
             epochs=0,
             batch_size=batch_size,
-            readout=readout,
             node_columns=node_columns,
             edge_columns=edge_columns,
-            node_features=node_features,
-            encoder=encoder,
-            norm=norm,
-            max_nodes=max_nodes,
             device=device,
             random_state=random_state,
         )
@@ -531,8 +509,4 @@ class UntrainedGIN(InfoGraph):
         """
         if epochs:
             raise InvalidParameter(f"epochs={epochs!r}: an untrained encoder stays one; take InfoGraph")
-        return super().partial_fit(graphs, y, epochs=0)
-
-    def _fitted_settings(self) -> dict[str, Any]:
-        own = self._get_param_names()
-        return {name: value for name, value in super()._fitted_settings().items() if name in own}
+        return super().partial_fit(graphs, y)

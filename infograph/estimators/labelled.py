@@ -4,52 +4,51 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
-from torch import Tensor, nn
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from torch import Tensor
 
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, IntArray, fingerprint
+from infograph.data.graphset import GraphSet, IntArray, align, fingerprint
 from infograph.data.labels import (
     ClassTargets,
     Scaler,
     Targets,
+    check_unlabelled,
     class_targets,
     constant,
     match_names,
     numeric_targets,
 )
-from infograph.data.schema import Category, Schema
+from infograph.data.schema import Category
 from infograph.errors import InvalidParameter, InvalidTarget, UnknownCategoryWarning
 from infograph.estimators.architecture import (
-    Architecture,
-    Donor,
-    EncoderName,
-    NodeFeatures,
-    check_settings,
+    AnyEncoder,
+    EncoderSpec,
     choose_device,
-    find_donor,
-    make_source,
+    encoder_spec,
+    pretrained,
+    schema_for,
 )
 from infograph.estimators.base import BadRows, GraphPredictor, rows_of, unchanged_on_error
 from infograph.estimators.folder import State
-from infograph.estimators.infograph import check_enough, read_for, run_settings
-from infograph.nn.encoder import GraphEncoder, Readout
-from infograph.objectives import ObjectiveName, ObjectiveSettings, make_objective
-from infograph.objectives.consistency import RampUp
-from infograph.objectives.contrast import Patches
-from infograph.objectives.infograph_star import Transfer, TransferScale
+from infograph.estimators.infograph import SEED, check_enough, run_settings
+from infograph.nn.encoder import GraphEncoder
+from infograph.objectives import OBJECTIVES
 from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task
+from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, load_weights, member_folder
-from infograph.train.loop import AnyBatcher, Plan, Schedule, StepFeed, compute, train
+from infograph.train.loop import AnyBatcher, Plan, Plateau, StepFeed, compute, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -58,139 +57,77 @@ ELEMENT = "element"  # its categories are the periodic table, so that all sets o
 
 
 class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
-    """Base of InfoGraphRegressor and InfoGraphClassifier, which say what is predicted.
+    """Base of InfoGraphRegressor and InfoGraphClassifier, which say what is predicted."""
 
-    Args:
-        objective: "infograph*" (Eq. 7-8), "infograph" (Eq. 6), "mean-teacher" or "supervised", as the paper
-            compares them; from its Appendix B "pi-model", "vat", and for classes "pseudo-label", "entropy".
-        epochs: at most so many; 500 in the paper, 50 here.
-        lr: Adam's learning rate at the start; 1e-3 in the paper.
-        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper.
-        lam: lambda, the weight of InfoGraph's unsupervised or InfoGraph*'s transfer term; the paper searches
-            1e-3, 1e-4, 1e-5.
-        weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
-        encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
-            continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
-            more than 200 nodes or with edge weights, with a warning; or a module as in `InfoGraph`.
-        dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
-        layers: message steps or GIN layers; None for 3 (enn-s2s) and 4 (GIN).
-        readout, norm, learn_eps: of GIN, see `InfoGraph`.
-        node_columns, edge_columns, node_features: what the encoder sees, see `InfoGraph`.
-        transfer: the layers of InfoGraph*'s transfer term per update: a "random" one (paper), "all", "last".
-        transfer_scale: "graph" for the factor 1/|G| of Eq. 8, "mean" without it.
-        detach_teacher: keep the transfer term from moving the teacher.
-        patches: "all" layers (Eq. 2), or the "last" one only, as in the authors' code for molecules.
-        consistency: weight of the second term of mean-teacher, pi-model, vat, pseudo-label and entropy.
-        ramp_up: updates until that weight is reached; 0 for at once.
-        decay: of Mean Teacher's moving average.
-        noise: deviation of noise on node inputs; None for 0 (mean-teacher) and 0.1 (pi-model).
-        threshold: probability from which a pseudo-label counts.
-        radius: length of the adversarial change of a node's inputs.
-        factor, patience: the learning rate is multiplied by `factor` after more than `patience` epochs
-            without improvement, down to 1e-6; 0.7 and 5 in the paper's code.
-        early_stopping: epochs without improvement on the validation graphs after which training ends; None
-            for never. Improvement without validation graphs is that of the loss, and nothing ends early.
-        steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
-        n_models: networks that are trained, from seeds `random_state`, `random_state + 1` ...; predictions
-            are their mean, and `return_std` gives their spread.
-        init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
-            encoder (architecture, columns and weights) is the start; its settings here are ignored.
-        unlabelled: one more value of `y` that means unlabelled, such as -1.
-        memory_mb: what a score matrix and its activations may take at a time.
-        device: "auto" takes a GPU if there is one; or any torch device.
-        random_state: seed of weights, batches and noise.
-        verbose: show progress on standard error.
-    """
-
-    def __init_subclass__(cls) -> None:
-        """Complete the docstring by the parameters, which are described once, here."""
-        parameters = (SemiSupervised.__doc__ or "").partition("    Args:")[2]
-        cls.__doc__ = (cls.__doc__ or "").replace(
-            "    Args: as below.\n", f"    Args:{parameters.rstrip()}\n"
-        )
-
-    _unsaved: ClassVar[tuple[str, ...]] = ("encoder", "init_from")
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
+        "objective": [StrOptions(set(OBJECTIVES)), HasMethods(["build", "loss"])],
+        "dim": [Interval(Integral, 1, None, closed="left")],
+        "epochs": [Interval(Integral, 0, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "schedule": [StrOptions({"plateau"}), HasMethods(["rate"])],
+        "early_stopping": [Interval(Integral, 1, None, closed="left"), None],
+        "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
+        "n_models": [Interval(Integral, 1, None, closed="left")],
+        "random_state": [SEED],
+    }
     history_: list[Epoch]
     models_: list[Predictor]
-    _built: dict[str, Any]
+    encoder_: EncoderSpec
     _elements: list[str]
 
     def __init__(
         self,
-        objective: ObjectiveName = "infograph*",
+        objective: str | Objective = "infograph*",
+        encoder: AnyEncoder = "auto",
+        dim: int = 128,
+        *,
         epochs: int = 50,
         lr: float = 1e-3,
         batch_size: int = 20,
-        *,
-        lam: float = 1e-3,
         weight_decay: float = 0.0,
-        encoder: EncoderName | nn.Module = "auto",
-        dim: int = 128,
-        layers: int | None = None,
-        readout: Readout = "sum",
-        norm: bool = True,
-        learn_eps: bool = False,
-        node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | None = None,
-        node_features: NodeFeatures = "auto",
-        transfer: Transfer = "random",
-        transfer_scale: TransferScale = "graph",
-        detach_teacher: bool = False,
-        patches: Patches = "all",
-        consistency: float = 1.0,
-        ramp_up: int = 0,
-        decay: float = 0.999,
-        noise: float | None = None,
-        threshold: float = 0.95,
-        radius: float = 0.5,
-        factor: float = 0.7,
-        patience: int = 5,
+        schedule: str | Plateau = "plateau",
         early_stopping: int | None = 50,
         steps_per_epoch: int | None = None,
         n_models: int = 1,
         init_from: Any = None,
+        node_columns: Sequence[str] | None = None,
+        edge_columns: Sequence[str] | None = None,
         unlabelled: Category | None = None,
-        memory_mb: float = 512.0,
         device: str = "auto",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.objective = objective
+        self.encoder = encoder
+        self.dim = dim
         self.epochs = epochs
         self.lr = lr
         self.batch_size = batch_size
-        self.lam = lam
         self.weight_decay = weight_decay
-        self.encoder = encoder
-        self.dim = dim
-        self.layers = layers
-        self.readout = readout
-        self.norm = norm
-        self.learn_eps = learn_eps
-        self.node_columns = node_columns
-        self.edge_columns = edge_columns
-        self.node_features = node_features
-        self.transfer = transfer
-        self.transfer_scale = transfer_scale
-        self.detach_teacher = detach_teacher
-        self.patches = patches
-        self.consistency = consistency
-        self.ramp_up = ramp_up
-        self.decay = decay
-        self.noise = noise
-        self.threshold = threshold
-        self.radius = radius
-        self.factor = factor
-        self.patience = patience
+        self.schedule = schedule
         self.early_stopping = early_stopping
         self.steps_per_epoch = steps_per_epoch
         self.n_models = n_models
         self.init_from = init_from
+        self.node_columns = node_columns
+        self.edge_columns = edge_columns
         self.unlabelled = unlabelled
-        self.memory_mb = memory_mb
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **changed: Any) -> Self:
+        """With the paper's settings, whatever today's defaults are."""
+        given = {"objective": "infograph*", "encoder": "auto", "dim": 128, "epochs": 50, "lr": 1e-3}
+        return cls(**{**given, "batch_size": 20, "weight_decay": 0.0, "schedule": "plateau", **changed})
+
+    def _parts(self) -> dict[str, Any]:
+        objective = OBJECTIVES[self.objective]() if isinstance(self.objective, str) else self.objective
+        schedule = Plateau() if isinstance(self.schedule, str) else self.schedule
+        return {"encoder": encoder_spec(self.encoder), "objective": objective, "schedule": schedule}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,52 +172,57 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             resume: continue from that folder to the weights an uninterrupted run would have.
             watchers: called after every update with where the run stands.
         """
-        check_settings(self)
-        known, encoders = self._read(graphs)
-        targets = self._targets(y, known)
+        check_parameters(self)
+        check_unlabelled(self.unlabelled)
         with unchanged_on_error(self):
-            labelled, everyone, judge = self._divide(known, targets, validation, encoders.schema)
-            data = Data(known, labelled, everyone, *self._start(targets, labelled), targets.checksum)
-            self.models_, self.history_, self._built = [], [], vars(encoders.architecture)
+            known, make_encoder = self._read(graphs)
+            targets = self._targets(y, known)
+            labelled, everyone, judge = self._divide(known, targets, validation)
+            values, task = self._start(targets, labelled)
+            data = Data(known, labelled, everyone, values, task, targets.checksum)
+            self.models_, self.history_, self._elements = [], [], elements_of(known)
             for member in range(self.n_models):
-                run = Run(checkpoint, resume, watchers)
-                model, history = fit_one(self, member, encoders, data, judge, run)
-                self.models_.append(model)
+                run = _Member(self, member, data, judge, make_encoder)
+                history = run.train(checkpoint, resume, watchers)
                 extra = {"model": float(member + 1)} if self.n_models > 1 else {}
                 self.history_ += [{**extra, **record} for record in history]
-        self.schema_, self._elements = encoders.schema.replace("graph", ()), elements_of(known)
         return self
 
-    def _read(self, graphs: Any) -> tuple[GraphSet, Encoders]:
-        """The graphs, and how encoders for them are made."""
-        donor = find_donor(self.init_from)
-        if donor is not None:
-            known = as_graphset(graphs, schema=donor.schema)
-            return known, Encoders(donor.architecture, donor.schema, donor)
-        known, architecture = read_for(self, graphs)
-        return known, Encoders(architecture, known.schema, None)
+    def _read(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
+        """The graphs, and what makes encoders for them; remembers schema and encoder."""
+        start = pretrained(self.init_from)
+        if start is not None:
+            known = as_graphset(graphs, schema=start.schema)
+            self.schema_, self.encoder_, self._built_dim = start.schema, start.encoder, start.dim
+            return known, start.build
+        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
+        encoder = encoder_spec(self.encoder).resolved(read)
+        check_parameters(encoder)
+        known = align(read, schema_for(encoder, read, self.node_columns, self.edge_columns))
+        schema, dim = known.schema.replace("graph", ()), self.dim
+        self.schema_, self.encoder_, self._built_dim = schema, frozen(encoder), dim
+        return known, lambda: encoder.build(schema, dim)
 
     def _divide(
         self,
         graphs: GraphSet,
         targets: AnyTargets,
         validation: float | tuple[Any, Any] | None,
-        schema: Schema,
-    ) -> tuple[IntArray, IntArray, Judge | None]:
+    ) -> tuple[IntArray, IntArray, Validation | None]:
         """Positions of the labelled graphs and of all to learn from, and the graphs to judge by."""
         labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(graphs))
         check_enough(graphs)
         if validation is None:
             return labelled, everyone, None
         if isinstance(validation, tuple) and len(validation) == 2:
-            held_out = as_graphset(validation[0], schema=schema)
+            held_out = as_graphset(validation[0], schema=self.schema_)
             wanted = self._targets_like(targets, validation[1], held_out)
         else:
             chosen = _hold_out(validation, targets, labelled, self.random_state)
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
             held_out, wanted = graphs[chosen], targets.of(chosen)
         figures = lambda outputs: self._figures(self._finish(outputs), wanted)  # noqa: E731
-        return labelled, everyone, Judge(held_out, figures, wanted.checksum)
+        return labelled, everyone, Validation(held_out, figures, wanted.checksum)
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
         """The targets of validation graphs."""
@@ -343,7 +285,8 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
 
     def _source(self, graphs: GraphSet) -> AnyBatcher:
         warn_of_unseen(graphs, self._elements)
-        return make_source(self._encoder, graphs, self._built["node_features"], choose_device(self.device))
+        made: AnyBatcher = self._encoder.source(graphs, choose_device(self.device))
+        return made
 
     # ---- saving
 
@@ -355,12 +298,11 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         }
 
     def _set_state(self, state: State) -> None:
-        check_settings(self)
-        architecture = Architecture.of(self)
-        encoders = Encoders(architecture, self.schema_, None)
-        self._built, self.models_ = vars(architecture), []
+        check_parameters(self)
+        self.encoder_, self._built_dim, self.models_ = encoder_spec(self.encoder), self.dim, []
         for member in range(self.n_models):
-            model = encoders.predictor(self._n_outputs).to(choose_device(self.device)).eval()
+            encoder = self.encoder_.build(self.schema_, self.dim)
+            model = Predictor(encoder, self._n_outputs).to(choose_device(self.device)).eval()
             own = {n.removeprefix(f"{member}."): v for n, v in state.items() if n.startswith(f"{member}.")}
             load_weights(model, {name: torch.from_numpy(np.array(value)) for name, value in own.items()})
             self.models_.append(model)
@@ -373,7 +315,8 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         self._elements = list(learned["elements"])
 
     def _fitted_settings(self) -> dict[str, Any]:
-        return {**super()._fitted_settings(), **self._built, "init_from": None, "n_models": len(self.models_)}
+        built = {"encoder": self.encoder_, "dim": self._built_dim, "init_from": None}
+        return {**super()._fitted_settings(), **built, "n_models": len(self.models_)}
 
 
 def _hold_out(share: float, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
@@ -415,7 +358,32 @@ class InfoGraphRegressor(SemiSupervised):
     The loss is the mean squared error of targets scaled to mean 0 and variance 1 by the labelled training
     graphs alone; predictions are in the targets' own units. `y` may have several columns, with gaps anywhere.
 
-    Args: as below.
+    Args:
+        objective: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
+            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised", as the
+            paper compares them; from its Appendix B "pi-model", "vat", and for classes "pseudo-label",
+            "entropy"; or one of your own, see `infograph.objectives.objective`.
+        encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
+            continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
+            more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
+        dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
+        epochs: at most so many; 500 in the paper, 50 here.
+        lr: Adam's learning rate at the start; 1e-3 in the paper.
+        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper.
+        weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
+        schedule: how the learning rate falls: "plateau", or `Plateau(factor=0.7, patience=5)`.
+        early_stopping: epochs without improvement on the validation graphs after which training ends; None
+            for never. Improvement without validation graphs is that of the loss, and nothing ends early.
+        steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
+        n_models: networks that are trained, from seeds `random_state`, `random_state + 1` ...; predictions
+            are their mean, and `return_std` gives their spread.
+        init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
+            encoder (architecture, columns and weights) is the start; its settings here are ignored.
+        node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
+        unlabelled: one more value of `y` that means unlabelled, such as -1.
+        device: "auto" takes a GPU if there is one; or any torch device.
+        random_state: seed of weights, batches and noise.
+        verbose: show progress on standard error.
 
     Attributes:
         target_names_, target_units_: of the targets.
@@ -505,7 +473,32 @@ class InfoGraphClassifier(SemiSupervised):
 
     The loss is the cross-entropy. A -1 among the labels raises unless `unlabelled=-1` says what it means.
 
-    Args: as below.
+    Args:
+        objective: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
+            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised", as the
+            paper compares them; from its Appendix B "pi-model", "vat", and for classes "pseudo-label",
+            "entropy"; or one of your own, see `infograph.objectives.objective`.
+        encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
+            continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
+            more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
+        dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
+        epochs: at most so many; 500 in the paper, 50 here.
+        lr: Adam's learning rate at the start; 1e-3 in the paper.
+        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper.
+        weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
+        schedule: how the learning rate falls: "plateau", or `Plateau(factor=0.7, patience=5)`.
+        early_stopping: epochs without improvement on the validation graphs after which training ends; None
+            for never. Improvement without validation graphs is that of the loss, and nothing ends early.
+        steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
+        n_models: networks that are trained, from seeds `random_state`, `random_state + 1` ...; predictions
+            are their mean, and `return_std` gives their spread.
+        init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
+            encoder (architecture, columns and weights) is the start; its settings here are ignored.
+        node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
+        unlabelled: one more value of `y` that means unlabelled, such as -1.
+        device: "auto" takes a GPU if there is one; or any torch device.
+        random_state: seed of weights, batches and noise.
+        verbose: show progress on standard error.
 
     Attributes:
         classes_: (C,) the classes in the order of the probabilities.
@@ -572,7 +565,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Validation:
     """Graphs that no network learns from, the figures of predictions for them, and their labels' checksum."""
 
     graphs: GraphSet
@@ -589,114 +582,99 @@ class Judge:
         }
 
 
-@dataclass(frozen=True)
-class Encoders:
-    """How encoders with fresh weights are made."""
+class _Member:
+    """One network of an estimator, from settings and data to trained weights."""
 
-    architecture: Architecture
-    schema: Schema
-    donor: Donor | None
+    def __init__(
+        self,
+        estimator: SemiSupervised,
+        member: int,
+        data: Data,
+        validation: Validation | None,
+        make_encoder: Callable[[], GraphEncoder],
+    ) -> None:
+        self.objective = estimator._parts()["objective"]
+        if self.objective.for_classes and isinstance(data.task, Regression):
+            raise InvalidParameter(
+                f"objective={estimator.objective!r} is for classes: use InfoGraphClassifier, or another "
+                f"objective for numbers"
+            )
+        self.estimator, self.member, self.data, self.validation = estimator, member, data, validation
+        self.seed, self.device = estimator.random_state + member, choose_device(estimator.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            make = lambda: Predictor(make_encoder(), data.task.n_outputs)  # noqa: E731
+            self.network = self.objective.build(make, data.task).to(self.device)
+        self.result: Any = self.network[self.objective.predicts]
+        self.result.encoder.check_sees(estimator.schema_)
+        estimator.models_.append(self.result)
 
-    def predictor(self, n_outputs: int) -> Predictor:
-        """A new encoder, started from the donor's if there is one, with a new head."""
-        encoder = self.architecture.build(self.schema)
-        if self.donor is not None:
-            self.donor.give(encoder)
-        return Predictor(encoder, n_outputs)
+    def train(self, checkpoint: str | Path | None, resume: bool, watchers: Sequence[Watcher]) -> list[Epoch]:
+        """Train, and give the history."""
+        estimator, objective, net, task = self.estimator, self.objective, self.network, self.data.task
+        optimiser = torch.optim.Adam(
+            [p for p in net.parameters() if p.requires_grad],
+            lr=estimator.lr,
+            weight_decay=estimator.weight_decay,
+            fused=True,
+        )
+        unit = validation_unit(estimator.target_units_, classes=hasattr(estimator, "classes_"))
+        with ProgressReport(unit=unit) if estimator.verbose else nullcontext() as report:
+            return train(
+                net,
+                optimiser,
+                self._feed(),
+                self._plan(checkpoint, resume),
+                loss=lambda step: objective.loss(net, step, task),
+                after_update=lambda number: objective.after_update(net, number),
+                watchers=[*watchers] if report is None else [report, *watchers],
+                model=estimator,
+            )
 
+    def _feed(self) -> StepFeed:
+        data, estimator = self.data, self.estimator
+        one_pass = -(-len(data.labelled) // estimator.batch_size)
+        return StepFeed(
+            self.result.encoder.source(data.graphs, self.device),
+            data.values.to(self.device),
+            data.labelled,
+            data.everyone,
+            estimator.batch_size,
+            estimator.steps_per_epoch or max(one_pass, FEWEST),
+            self.seed,
+            self.objective.needs_unlabelled,
+        )
 
-@dataclass(frozen=True)
-class Run:
-    """How a run is watched and kept."""
+    def _plan(self, checkpoint: str | Path | None, resume: bool) -> Plan:
+        estimator, data, held_out = self.estimator, self.data, self.validation
+        plan = Plan(
+            estimator.epochs,
+            self.seed,
+            resume=resume,
+            schedule=estimator._parts()["schedule"],
+            lr=estimator.lr,
+            stop_after=estimator.early_stopping if held_out is not None else None,
+            validate=None if held_out is None else self._validate(held_out),
+        )
+        if checkpoint is None:
+            return plan
+        folder = Path(checkpoint)
+        if estimator.n_models > 1:
+            folder = folder / member_folder(self.member)
+            resume = resume and (self.member == 0 or (folder / FILE).is_file())
+        identity = {
+            **run_settings(estimator),
+            "graphs": len(data.graphs),
+            "labelled graphs": len(data.labelled),
+            "checksum of the graphs": fingerprint(data.graphs),
+            "checksum of the labels": data.checksum,
+            **({"validation graphs": 0} if held_out is None else held_out.identity),
+        }
+        return replace(plan, checkpoint=folder, resume=resume, identity=identity)
 
-    checkpoint: str | Path | None
-    resume: bool
-    watchers: Sequence[Watcher]
-
-
-def fit_one(
-    estimator: Any, member: int, encoders: Encoders, data: Data, judge: Judge | None, run: Run
-) -> tuple[Predictor, list[Epoch]]:
-    """Train network number `member` of an estimator; gives it and its history."""
-    seed, device = estimator.random_state + member, choose_device(estimator.device)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        objective = make_objective(
-            estimator.objective,
-            lambda: encoders.predictor(data.task.n_outputs),
-            data.task,
-            _objective_settings(estimator),
-        ).to(device)
-    features = encoders.architecture.node_features
-    source = make_source(objective.predictor.encoder, data.graphs, features, device)
-    feed = _feed(estimator, objective, source, data, seed, device)
-    optimiser = torch.optim.Adam(
-        [p for p in objective.parameters() if p.requires_grad],
-        lr=estimator.lr,
-        weight_decay=estimator.weight_decay,
-        fused=True,
-    )
-    validate = None
-    if judge is not None:
-        validation = make_source(objective.predictor.encoder, judge.graphs, features, device)
-        validate = lambda: judge.figures(compute(objective.result, validation, objective.result))  # noqa: E731
-    plan = _plan(estimator, member, data, run, seed, judge, validate)
-    if not estimator.verbose:
-        return objective.result, train(objective, optimiser, feed, plan, watchers=run.watchers)
-    unit = validation_unit(estimator.target_units_, classes=hasattr(estimator, "classes_"))
-    with ProgressReport(unit=unit) as report:
-        return objective.result, train(objective, optimiser, feed, plan, watchers=[report, *run.watchers])
-
-
-def _objective_settings(estimator: Any) -> ObjectiveSettings:
-    names = ("lam", "transfer", "transfer_scale", "detach_teacher", "patches", "memory_mb", "decay", "noise")
-    own = {name: getattr(estimator, name) for name in (*names, "threshold", "radius")}
-    return ObjectiveSettings(**own, consistency=RampUp(estimator.consistency, estimator.ramp_up))
-
-
-def _feed(
-    estimator: Any, objective: Objective, source: AnyBatcher, data: Data, seed: int, device: torch.device
-) -> StepFeed:
-    one_pass = -(-len(data.labelled) // estimator.batch_size)
-    return StepFeed(
-        source,
-        data.values.to(device),
-        data.labelled,
-        data.everyone,
-        estimator.batch_size,
-        estimator.steps_per_epoch or max(one_pass, FEWEST),
-        seed,
-        objective.needs_unlabelled,
-    )
-
-
-def _plan(
-    estimator: Any,
-    member: int,
-    data: Data,
-    run: Run,
-    seed: int,
-    judge: Judge | None,
-    validate: Callable[[], Epoch] | None,
-) -> Plan:
-    stop_after = estimator.early_stopping if validate is not None else None
-    schedule = Schedule(estimator.lr, estimator.factor, estimator.patience, stop_after=stop_after)
-    if run.checkpoint is None:
-        return Plan(estimator.epochs, seed, None, run.resume, {}, schedule, validate)
-    folder = Path(run.checkpoint)
-    resume = run.resume
-    if estimator.n_models > 1:
-        folder = folder / member_folder(member)
-        resume = resume and (member == 0 or (folder / FILE).is_file())
-    identity = {
-        **run_settings(estimator),
-        "graphs": len(data.graphs),
-        "labelled graphs": len(data.labelled),
-        "checksum of the graphs": fingerprint(data.graphs),
-        "checksum of the labels": data.checksum,
-        **({"validation graphs": 0} if judge is None else judge.identity),
-    }
-    return Plan(estimator.epochs, seed, folder, resume, identity, schedule, validate)
+    def _validate(self, held_out: Validation) -> Callable[[], Epoch]:
+        source = self.result.encoder.source(held_out.graphs, self.device)
+        return lambda: held_out.figures(compute(self.result, source, self.result))
 
 
 def elements_of(graphs: GraphSet) -> list[str]:

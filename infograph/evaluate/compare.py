@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import re
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -18,39 +18,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.baselines.base import GraphKernel
-from infograph.cells import Cell, Result, parameters_of, run_cell
-from infograph.data.graphset import GraphSet, fingerprint, save_graphs
+from infograph.cells import Cell, Result, parameters_of, peak_mb, run_cell
+from infograph.data.graphset import GraphSet, fingerprint, open_graphs, save_graphs
 from infograph.data.labels import as_classes, encode_labels, is_continuous, is_known
 from infograph.data.units import LABEL
 from infograph.data.vectors import Embeddings
-from infograph.errors import CheckpointMismatch, InvalidGraph, InvalidParameter, TrainingDiverged, error_from
+from infograph.errors import (
+    CheckpointMismatch,
+    InfoGraphError,
+    InvalidGraph,
+    InvalidParameter,
+    TrainingDiverged,
+)
 from infograph.estimators.base import GraphTransformer
 from infograph.evaluate.cross_validation import Gram, cross_validate
 from infograph.evaluate.evaluation import Evaluation, Plan, Row
 from infograph.io import check_folder
-from infograph.jobs import Children, Lost, side_by_side
+from infograph.jobs import Lost, OverLimit, limited, run
+from infograph.parameters import changed
 
 Watch = Callable[[str, int, int, str], None]  # method, how many are done, of how many, what happens
 Make = Callable[[int], GraphTransformer]
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
 KINDS = ("wl", "graphlet", "walk", "shortest-path")  # of deep graph kernels
 _DEEP = "baselines.deep_kernel:DeepGraphKernel"
-POLL = 0.1  # seconds between looks at a running process
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How methods are judged.
-
-    Attributes:
-        repeats, folds, inner_folds: of the cross-validation; the paper's are 5 and 10.
-        seed: of the first repeat.
-    """
+    """How methods are judged: the cross-validation (the paper's is 5 times 10 folds), and its first seed."""
 
     repeats: int = 5
     folds: int = 10
     inner_folds: int = 5
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a method may take for all it computes: seconds and megabytes; None for as much as it wants."""
+
+    seconds: float | None = None
+    megabytes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,18 +84,10 @@ class Compared:
     empty: str = ""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a method may take for all it computes: seconds and megabytes; None for as much as it wants."""
-
-    seconds: float | None = None
-    megabytes: float | None = None
-
-
 def compare(
     graphs: GraphSet,
     labels: NDArray[Any],
-    methods: Sequence[str],
+    methods: Sequence[str | tuple[str, GraphTransformer]],
     results: str | Path,
     *,
     protocol: Protocol = Protocol(),  # noqa: B008 - frozen
@@ -100,7 +101,7 @@ def compare(
     Args:
         graphs: the graphs, all labelled.
         labels: (G,) their classes.
-        methods: names in `infograph.evaluate.compare.METHODS`.
+        methods: names in `infograph.evaluate.compare.METHODS`, or `(name, estimator)` for others.
         results: a folder that keeps one file per method.
         protocol: how methods are judged.
         limits: what each method may take; one that takes more is stopped, and its line says so.
@@ -108,62 +109,51 @@ def compare(
         workers: methods at a time; those that share a machine take longer than alone.
         on: "local", or a Ray cluster (`infograph.jobs.connect`), on all machines of which
             `results` is under the same path.
-
-    Raises:
-        InvalidParameter: a method is unknown.
     """
     chosen = [find_method(method) for method in methods]
     results = Path(results).absolute()
-    found: dict[str, Compared] = {}
     check_folder(results)
+    digest = hashlib.sha256("\n".join(map(str, labels)).encode()).hexdigest()[:16]
+    about = {"graphs": fingerprint(graphs), "labels": digest, **vars(protocol)}
+    found: dict[str, Compared] = {}
+
+    def announced() -> Iterator[Method]:
+        for method in chosen:
+            watch(method.title, len(found), len(chosen), "")
+            yield method
+
     near = None if on == "local" else results  # on a cluster, where all machines see it
     with tempfile.TemporaryDirectory(prefix=".graphs-", dir=near) as folder:
         saved = save_graphs(graphs, Path(folder) / "graphs")
-        given = (labels, protocol, limits, results)
-
-        def jobs() -> Iterator[_Job]:
-            for method in chosen:
-                watch(method.title, len(found), len(chosen), "")
-                yield _Job(_cell(method, graphs, labels, protocol), method.name, saved, *given)
-
-        outcomes = (
-            ((job, _do(job)) for job in jobs())
-            if workers == 1 and on == "local"
-            else side_by_side(_do, jobs(), workers=workers, on=on)
+        judging = partial(
+            _judged,
+            about=about,
+            graphs=saved,
+            labels=labels,
+            results=results,
+            protocol=protocol,
+            limits=limits,
         )
-        for job, result in outcomes:
-            method = METHODS[job.method]
-            found[job.method] = _row(method, result)
-            watch(method.title, len(found), len(chosen), found[job.method].empty)
+        for method, result in run(judging, announced(), workers=workers, on=on):
+            line = found[method.name] = _line(method.title, result)
+            watch(line.method, len(found), len(chosen), line.empty)
     return [found[method.name] for method in chosen]
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """One method to judge: plain values, for a process that may be far away."""
-
-    cell: Cell
-    method: str
-    graphs: Path
-    labels: NDArray[Any]
-    protocol: Protocol
-    limits: Limits
-    results: Path
+def find_method(name: str | tuple[str, GraphTransformer]) -> Method:
+    """The method of that name, or a named estimator as a method."""
+    if not isinstance(name, str):
+        title, estimator = name
+        random = "random_state" in estimator.get_params(deep=False)
+        return Method(title, title, {"default": partial(_seeded, estimator)}, random)
+    if name.casefold() not in METHODS:
+        raise InvalidParameter(f"no method {name!r}; there are: all, {', '.join(METHODS)}")
+    return METHODS[name.casefold()]
 
 
-def _do(job: _Job) -> Result | Lost:
-    """The result of a method: read, if it is there, else computed and kept; a failure is kept by nobody."""
-    try:
-        return run_cell(
-            job.cell,
-            lambda _, work: _judge(
-                METHODS[job.method], job.graphs, job.labels, work, job.protocol, job.limits
-            ),
-            job.results,
-            again=lambda found: bool(found["empty"]) and _more(job.limits, found["limits"]),
-        )
-    except Failed as reason:
-        return Lost(str(reason))
+def _seeded(estimator: GraphTransformer, seed: int) -> GraphTransformer:
+    random = "random_state" in estimator.get_params(deep=False)
+    return changed(estimator, {"random_state": seed} if random else {})
 
 
 def majority_line(labels: NDArray[Any]) -> Compared:
@@ -173,48 +163,63 @@ def majority_line(labels: NDArray[Any]) -> Compared:
     return Compared("majority class", share, paper=share)
 
 
-def find_method(name: str) -> Method:
-    """The method of that name."""
-    if name.casefold() not in METHODS:
-        raise InvalidParameter(f"no method {name!r}; there are: all, {', '.join(METHODS)}")
-    return METHODS[name.casefold()]
+def _line(title: str, result: Result | Lost) -> Compared:
+    if isinstance(result, Lost):
+        return Compared(title, empty=result.reason)
+    scores = {name: result["scores"].get(name) for name in ("mean", "std", "paper")}
+    shown = {name: math.nan if value is None else value for name, value in scores.items()}
+    return Compared(title, **shown, **result["took"], empty=result["empty"])
 
 
-def _cell(method: Method, graphs: GraphSet, labels: NDArray[Any], protocol: Protocol) -> Cell:
-    settings = {
-        "method": method.name,
-        "settings": method.describe(),
-        "graphs": fingerprint(graphs),
-        "labels": hashlib.sha256("\n".join(map(str, labels)).encode()).hexdigest()[:16],
-        **vars(protocol),
-    }
-    return Cell("methods", method.name, settings)
+def _judged(
+    method: Method,
+    about: dict[str, Any],
+    graphs: Path,
+    labels: NDArray[Any],
+    results: Path,
+    protocol: Protocol,
+    limits: Limits,
+) -> Result | Lost:
+    """The result of a method: read, if it is there, else computed and kept; a failure is kept by nobody."""
+    cell = Cell("methods", method.name, {"method": method.name, "settings": method.describe(), **about})
+
+    def more_is_allowed(before: Result) -> bool:
+        pairs = [(now, before["limits"][what]) for what, now in vars(limits).items()]
+        return bool(before["empty"]) and any(
+            old is not None and (new is None or new > old) for new, old in pairs
+        )
+
+    try:
+        return run_cell(
+            cell,
+            lambda *_: _judge(method, graphs, labels, protocol, limits),
+            results,
+            again=more_is_allowed,
+        )
+    except Failed as reason:
+        return Lost(str(reason))
 
 
-def _judge(
-    method: Method, graphs: Path, labels: NDArray[Any], work: Path, protocol: Protocol, limits: Limits
-) -> Result:
-    seconds, peaks = 0.0, [0.0]
-    given = {"seconds": limits.seconds, "megabytes": limits.megabytes}
+def _judge(method: Method, graphs: Path, labels: NDArray[Any], protocol: Protocol, limits: Limits) -> Result:
+    took = {"seconds": 0.0, "peak_mb": 0.0}
     representations: dict[str, Any] = {}
     try:
         for setting in method.settings:
             made = []
             for repeat in range(protocol.repeats if method.random else 1):
-                left = None if limits.seconds is None else limits.seconds - seconds
+                left = None if limits.seconds is None else limits.seconds - took["seconds"]
                 if left is not None and left <= 0:
-                    raise Stopped(f"stopped after {seconds / 60:.3g} minutes, the budget")
-                one = represent_isolated(
-                    graphs, method.name, setting, protocol.seed + repeat, work, Limits(left, limits.megabytes)
+                    raise Stopped(f"stopped after {took['seconds'] / 60:.3g} minutes, the budget")
+                values, seconds, peak = represent_isolated(
+                    graphs, method, setting, protocol.seed + repeat, Limits(left, limits.megabytes)
                 )
-                seconds, peaks = seconds + one.seconds, [*peaks, one.peak_mb]
-                made.append(one.values)
+                took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
+                made.append(values)
             representations[setting] = made if method.random else made * protocol.repeats
     except Failed:
         raise
     except Stopped as reason:
-        took = {"seconds": seconds, "peak_mb": max(peaks)}
-        return {"empty": str(reason), "limits": given, "scores": {}, "took": took}
+        return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
     evaluation = cross_validate(
         representations,
         labels,
@@ -223,17 +228,6 @@ def _judge(
         inner_folds=protocol.inner_folds,
         random_state=protocol.seed,
     )
-    return {
-        "empty": "",
-        "limits": given,
-        "scores": _scores(evaluation),
-        "evaluation": evaluation.to_dict(),
-        "took": {"seconds": seconds, "peak_mb": max(peaks)},
-    }
-
-
-def _scores(evaluation: Evaluation) -> dict[str, float | None]:
-    """In per cent; None for a deviation over one repeat."""
     score = evaluation.leak_free()
     figures = {
         "mean": score.mean,
@@ -242,22 +236,49 @@ def _scores(evaluation: Evaluation) -> dict[str, float | None]:
         "paper": evaluation.paper().mean,
         "majority": evaluation.plan.majority,
     }
-    return {name: None if math.isnan(value) else 100 * value for name, value in figures.items()}
+    return {
+        "empty": "",
+        "limits": vars(limits),
+        "scores": {name: None if math.isnan(value) else 100 * value for name, value in figures.items()},
+        "evaluation": evaluation.to_dict(),
+        "took": took,
+    }
 
 
-def _more(limits: Limits, before: dict[str, float | None]) -> bool:
-    """Whether more is allowed now than when a method was stopped."""
-    pairs = ((limits.seconds, before["seconds"]), (limits.megabytes, before["megabytes"]))
-    return any(old is not None and (new is None or new > old) for new, old in pairs)
+class Stopped(Exception):
+    """A method that was stopped or refused the graphs; the message says why its cell is empty."""
 
 
-def _row(method: Method, result: Result | Lost) -> Compared:
-    if isinstance(result, Lost):
-        return Compared(method.title, empty=result.reason)
-    took, scores = result["took"], result["scores"]
-    names = ("mean", "std", "paper")
-    shown = {key: math.nan if scores.get(key) is None else scores[key] for key in names}
-    return Compared(method.title, **shown, **took, empty=result["empty"])
+class Failed(Stopped):
+    """A failure that says nothing of the method, such as a missing package: the next time it may work."""
+
+
+def represent_isolated(
+    graphs: Path, method: Method, setting: str, seed: int, limits: Limits
+) -> tuple[NDArray[Any] | Gram, float, float]:
+    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB.
+
+    Raises:
+        Stopped: a limit was reached, or the method refused the graphs.
+        Failed: its process died, or something that it needs is missing.
+    """
+    try:
+        return limited(partial(_represent_saved, graphs, method, setting), seed, **vars(limits))
+    except Exception as error:
+        said = str(error) if isinstance(error, InfoGraphError) else f"{type(error).__name__}: {error}"
+        own = isinstance(error, OverLimit) or blames_method(error)
+        raise (Stopped if own else Failed)(" ".join(said.split())) from error
+
+
+def _represent_saved(
+    graphs: Path, method: Method, setting: str, seed: int
+) -> tuple[NDArray[Any] | Gram, float, float]:
+    warnings.simplefilter("ignore")
+    opened = open_graphs(graphs)
+    method.settings[setting](0)  # imports what it needs before the clock runs
+    began = time.perf_counter()
+    values = method.represent(opened, setting, seed)
+    return values, time.perf_counter() - began, peak_mb() or 0
 
 
 @dataclass(frozen=True)
@@ -318,7 +339,7 @@ def _one(where: str, **given: Any) -> Make:
         module, _, name = where.partition(":")
         cls = getattr(import_module(f"infograph.{module}"), name)
         seeded = {"random_state": seed} if "random_state" in cls._get_param_names() else {}
-        made: GraphTransformer = cls(**given, **seeded)
+        made: GraphTransformer = changed(getattr(cls, "paper", cls)(), {**given, **seeded})
         return made
 
     return make
@@ -414,80 +435,6 @@ METHODS: dict[str, Method] = {
 }
 
 
-class Stopped(Exception):
-    """A method that was stopped or failed; the message says why its cell is empty."""
-
-
-class Failed(Stopped):
-    """A failure that says nothing of the method, such as a missing package: the next time it may work."""
-
-
-@dataclass(frozen=True, eq=False)
-class Represented:
-    """Vectors (G, D) or a Gram matrix, and what they took."""
-
-    values: NDArray[Any] | Gram
-    seconds: float
-    peak_mb: float
-
-
-def represent_isolated(
-    graphs: Path, method: str, setting: str, seed: int, work: Path, limits: Limits
-) -> Represented:
-    """Run one method on saved graphs in a new process, which ends with this one.
-
-    Args:
-        graphs: a folder that `save_graphs` wrote.
-        method, setting: names in `infograph.evaluate.compare`.
-        seed: for methods with a random part.
-        work: a folder for the result.
-        limits: what it may take.
-
-    Raises:
-        Stopped: a limit was reached, or the method refused the graphs.
-        Failed: its process died, or something that it needs is missing.
-    """
-    out = work / f"{method}-{re.sub(r'[^A-Za-z0-9]+', '-', setting)}-{seed}.npz"
-    job = {"graphs": str(graphs), "method": method, "setting": setting, "seed": seed, "out": str(out)}
-    children = Children("infograph.evaluate.worker", one_thread=False)
-    try:
-        children.start(json.dumps(job))
-        told = _answer(children, limits)
-    finally:
-        children.close()
-    if "problem" in told:
-        error = error_from(*told["problem"])
-        raise (Stopped if blames_method(error) else Failed)(str(error))
-    with np.load(out) as stored:
-        values: NDArray[Any] = stored["values"]
-    out.unlink()
-    return Represented(Gram(values) if told["gram"] else values, told["seconds"], told["peak_mb"])
-
-
-def _answer(children: Children, limits: Limits) -> dict[str, Any]:
-    """What the only child says; it is waited for up to the limits."""
-    began = time.monotonic()
-    while True:
-        for said in children.listen(POLL):
-            if said.content is None:
-                raise Failed(said.lost)
-            return said.content
-        if limits.seconds is not None and time.monotonic() - began > limits.seconds:
-            raise Stopped(f"stopped after {limits.seconds / 60:.3g} minutes, the budget")
-        used = _memory(children.pids[0])
-        if limits.megabytes is not None and used > limits.megabytes:
-            raise Stopped(f"stopped at {used:,.0f} MB, the limit is {limits.megabytes:,.0f}")
-
-
-def _memory(process: int) -> float:
-    """MB that a process has now; 0 where the system does not tell."""
-    try:
-        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
-    except OSError:
-        return 0.0
-    return int(found[1]) / 1024 if found else 0.0
-
-
 def judge(
     embeddings: Embeddings,
     label: str,
@@ -503,10 +450,6 @@ def judge(
 
     Returns:
         The evaluation, and how many graphs were left out.
-
-    Raises:
-        SchemaMismatch: there is no such column.
-        InvalidParameter: the column holds no classes, or too few graphs of one.
     """
     values = as_classes(embeddings.column(label), label)
     judged = embeddings.usable & is_known(values)
@@ -553,11 +496,7 @@ class Target:
 
     @classmethod
     def of(cls, graphs: GraphSet, folds: int, inner_folds: int) -> Self:
-        """Find the labels of `graphs`.
-
-        Raises:
-            InvalidParameter: the classes are too small for that many folds.
-        """
+        """The labels of `graphs`; classes that are too small for that many folds are refused."""
         if graphs.schema.column("graph", LABEL) is None:
             return cls("", np.zeros(0), None, ("The graphs have no labels, so nothing was predicted.",))
         values = graphs.values("graph", LABEL)

@@ -1,22 +1,19 @@
-"""Everything an evaluation measured, the two ways to report it, and tests between methods."""
+"""Everything an evaluation measured, the two ways to report it, and the test between two methods."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.model_selection import StratifiedKFold
 
-from infograph.data.labels import Targets
-from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.estimators.base import r_squared
+from infograph.errors import InvalidParameter
 
 FORMAT = 1
 Rows = NDArray[np.int64]
@@ -25,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The result of `cross_validate`: every inner and outer score, labelled.
+    """The result of `cross_validate`: every inner and outer score.
 
     Attributes:
         plan: folds and labels.
@@ -42,12 +39,10 @@ class Evaluation:
 
         Of equals the first candidate and the smallest value are taken. No test fold takes part in any choice.
         """
-        inner = np.stack([each.chosen_inner for each in self.candidates], axis=-1)  # (R, F, candidates)
+        inner = np.stack([_pick(each.inner, _best(each.inner)) for each in self.candidates], axis=-1)
         outer = np.stack([each.chosen_outer for each in self.candidates], axis=-1)  # (R, F, candidates)
-        which = best(inner)  # (R, F)
-        return Score.of(
-            "leak-free", pick(outer, which), self._choices(which), "all chosen on the inner folds"
-        )
+        which = _best(inner)  # (R, F)
+        return self._score("leak-free", _pick(outer, which), which, "all chosen on the inner folds")
 
     def paper(self) -> Score:
         """The setting and classifier with the best outer mean; only C is chosen on the inner folds.
@@ -55,17 +50,16 @@ class Evaluation:
         This is how the paper reports. With more than one candidate the test folds take part in the choice, so
         the figure is optimistic; the note says so. With one candidate it equals `leak_free()`.
         """
-        means = np.array([each.chosen_outer.mean() for each in self.candidates])
-        first = int(best(means))
+        first = int(_best(np.array([each.chosen_outer.mean() for each in self.candidates])))
         winner = self.candidates[first]
-        which = np.full((len(self.seeds), self.plan.folds), first)
         note = "all chosen on the inner folds"
         if len(self.candidates) > 1:
             note = (
                 f"{winner.setting} with {winner.classifier} chosen on the outer folds "
                 f"among {len(self.candidates)}, which is optimistic"
             )
-        return Score.of("paper", winner.chosen_outer, self._choices(which), note)
+        which = np.full((len(self.seeds), self.plan.folds), first)
+        return self._score("paper", winner.chosen_outer, which, note)
 
     def select(
         self, settings: Collection[str] | None = None, classifiers: Collection[str] | None = None
@@ -101,12 +95,11 @@ class Evaluation:
 
     @property
     def n_stopped(self) -> int:
-        """How many fits reached the iteration bound."""
+        """How many of the `n_fits` fits reached the iteration bound."""
         return int(sum(each.stopped.sum() for each in self.candidates))
 
     @property
     def n_fits(self) -> int:
-        """How many fits there were."""
         return sum(each.inner.size for each in self.candidates) * (self.plan.inner_folds + 1)
 
     def __str__(self) -> str:
@@ -124,43 +117,42 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Evaluation:
-        """The evaluation that `to_dict` wrote.
-
-        Raises:
-            InvalidParameter: the record is of another format, or something is missing from it.
-        """
+        """The evaluation that `to_dict` wrote; another format or a damaged record is refused."""
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             raise InvalidParameter(
                 f"expected a record of Evaluation.to_dict() in format {FORMAT}; evaluate again"
             )
         try:
-            plan = dict(record["plan"])
-            plan["class_sizes"] = tuple((str(name), int(size)) for name, size in plan["class_sizes"])
+            sizes = tuple((str(name), int(size)) for name, size in record["plan"]["class_sizes"])
+            plan = Plan(**{**record["plan"], "class_sizes": sizes})
             seeds = tuple(int(seed) for seed in record["seeds"])
             candidates = tuple(Candidate.from_dict(each) for each in record["candidates"])
-            found = cls(plan=Plan(**plan), seeds=seeds, candidates=candidates)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidParameter(f"the stored evaluation is damaged ({error!r}); evaluate again") from error
         for each in candidates:
-            shape = (len(seeds), found.plan.folds, len(each.grid))
+            shape = (len(seeds), plan.folds, len(each.grid))
             if not each.inner.shape == each.outer.shape == each.stopped.shape == shape:
                 raise InvalidParameter(
                     f"the stored scores of {each.setting!r} are not of shape {shape}; evaluate again"
                 )
-        return found
+        return cls(plan, seeds, candidates)
 
-    def _choices(self, which: NDArray[np.intp]) -> tuple[Choice, ...]:
+    def _score(self, protocol: str, outer: Floats, which: NDArray[np.intp], note: str) -> Score:
+        """Summarise outer accuracies (R, F) of the candidates `which` (R, F)."""
         values = [each.chosen for each in self.candidates]
-        return tuple(
-            Choice(
-                seed=seed,
-                fold=f,
-                setting=self.candidates[which[r, f]].setting,
-                classifier=self.candidates[which[r, f]].classifier,
-                value=float(values[which[r, f]][r, f]),
-            )
-            for r, seed in enumerate(self.seeds)
-            for f in range(self.plan.folds)
+        chosen = []
+        for (r, f), c in np.ndenumerate(which):
+            used = self.candidates[c]
+            chosen.append(Choice(self.seeds[r], f, used.setting, used.classifier, float(values[c][r, f])))
+        repeat_means = outer.mean(axis=1)  # (R,)
+        return Score(
+            protocol=protocol,
+            mean=float(repeat_means.mean()),
+            std=float(repeat_means.std(ddof=1)) if len(repeat_means) > 1 else math.nan,
+            std_folds=float(np.std(outer, ddof=1)),
+            fold_scores=tuple(tuple(row) for row in outer.tolist()),
+            chosen=tuple(chosen),
+            note=note,
         )
 
 
@@ -182,21 +174,20 @@ class Plan:
 
     @classmethod
     def of(cls, codes: Rows, names: tuple[str, ...], folds: int, inner_folds: int) -> Plan:
-        """Plan the folds for these labels.
-
-        Raises:
-            InvalidParameter: a class is too small for the folds; the message says which folds would do.
-        """
-        sizes = np.bincount(codes, minlength=len(names))
-        for name, size in zip(names, sizes.tolist(), strict=True):
-            _check_class(name, size, folds, inner_folds)
-        text = json.dumps([list(names), codes.tolist()])
-        class_sizes = tuple(zip(names, sizes.tolist(), strict=True))
-        return cls(folds, inner_folds, class_sizes, hashlib.sha256(text.encode()).hexdigest())
+        """Plan the folds for these labels; a class that is too small for them is refused."""
+        sizes = np.bincount(codes, minlength=len(names)).tolist()
+        for name, size in zip(names, sizes, strict=True):
+            left = size - -(-size // folds)  # a test fold takes at most ceil(size / folds) of them
+            if size < folds or left < inner_folds:
+                raise InvalidParameter(
+                    f"class {name} has {size} members, of which a training part keeps {left}: too few for "
+                    f"folds={folds}, inner_folds={inner_folds}; use fewer folds, or leave the class out"
+                )
+        digest = hashlib.sha256(json.dumps([list(names), codes.tolist()]).encode()).hexdigest()
+        return cls(folds, inner_folds, tuple(zip(names, sizes, strict=True)), digest)
 
     @property
     def n_graphs(self) -> int:
-        """The number of graphs."""
         return sum(size for _, size in self.class_sizes)
 
     @property
@@ -204,38 +195,13 @@ class Plan:
         """The accuracy of always answering the largest class."""
         return max(size for _, size in self.class_sizes) / self.n_graphs
 
-    def outer(self, codes: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
-        """The outer (train, test) rows of the repeat with this seed."""
-        yield from stratified(codes, self.folds, seed)
-
-
-def stratified(codes: Rows, folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Shuffled folds with the class proportions of the whole."""
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    yield from splitter.split(np.zeros(len(codes)), codes)
-
-
-def _check_class(name: str, size: int, folds: int, inner_folds: int) -> None:
-    members = f"class {name} has {size} member{'' if size == 1 else 's'}"
-    if size < folds:
-        remedy = f"use folds={size} or fewer, or leave the class out" if size > 1 else "leave the class out"
-        raise InvalidParameter(f"{members}, fewer than folds={folds}; {remedy}")
-    left = size - -(-size // folds)  # a test fold takes at most ceil(size / folds) of them
-    if left < inner_folds:
-        remedy = f"use inner_folds={left} or fewer" if left > 1 else "use more folds or leave the class out"
-        raise InvalidParameter(
-            f"{members}, of which a training part of folds={folds} keeps {left}, fewer than "
-            f"inner_folds={inner_folds}; {remedy}"
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """All scores of one setting with one classifier: R repeats, F folds, P values of the grid.
 
     Attributes:
-        setting: name of the representation.
-        classifier: name of the classifier.
+        setting, classifier: their names.
         grid: the P values of C, or numbers of neighbours for knn, smallest first.
         scale: whether columns were standardised.
         max_iter: iteration bound of each fit; 0 for knn, which does not iterate.
@@ -256,55 +222,34 @@ class Candidate:
     @property
     def chosen(self) -> Floats:
         """The value of the grid that is best on the inner folds of each outer fold, (R, F)."""
-        return np.array(self.grid)[best(self.inner)]
-
-    @property
-    def chosen_inner(self) -> Floats:
-        """The inner score of the chosen value, (R, F)."""
-        return pick(self.inner, best(self.inner))
+        return np.array(self.grid)[_best(self.inner)]
 
     @property
     def chosen_outer(self) -> Floats:
-        """The outer score of the chosen value, (R, F)."""
-        return pick(self.outer, best(self.inner))
+        """The outer score of that value, (R, F)."""
+        return _pick(self.outer, _best(self.inner))
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready lists and numbers."""
-        return {
-            "setting": self.setting,
-            "classifier": self.classifier,
-            "grid": list(self.grid),
-            "scale": self.scale,
-            "max_iter": self.max_iter,
-            "inner": self.inner.tolist(),
-            "outer": self.outer.tolist(),
-            "stopped": self.stopped.tolist(),
-        }
+        arrays = {name: getattr(self, name).tolist() for name in ("inner", "outer", "stopped")}
+        return {**vars(self), "grid": list(self.grid), **arrays}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Candidate:
-        """The candidate that `to_dict` wrote."""
-        return cls(
-            setting=str(record["setting"]),
-            classifier=str(record["classifier"]),
-            grid=tuple(float(value) for value in record["grid"]),
-            scale=bool(record["scale"]),
-            max_iter=int(record["max_iter"]),
-            inner=np.array(record["inner"], dtype=np.float64),
-            outer=np.array(record["outer"], dtype=np.float64),
-            stopped=np.array(record["stopped"], dtype=np.int64),
-        )
+        kinds = {"inner": np.float64, "outer": np.float64, "stopped": np.int64}
+        arrays = {name: np.array(record[name], kind) for name, kind in kinds.items()}
+        return cls(**{**record, "grid": tuple(map(float, record["grid"])), **arrays})
+
+    def __str__(self) -> str:
+        return f"setting {self.setting!r} with {self.classifier}"
 
 
-def best(scores: Floats) -> NDArray[np.intp]:
+def _best(scores: Floats) -> NDArray[np.intp]:
     """The first of the best along the last axis; rounded, as equal accuracies may differ in the last bit."""
     return np.asarray(np.argmax(np.round(scores, 12), axis=-1))
 
 
-def pick(scores: Floats, which: NDArray[np.intp]) -> Floats:
-    """The entries of the last axis that `which` names."""
-    picked: Floats = np.take_along_axis(scores, which[..., None], axis=-1)[..., 0]
-    return picked
+def _pick(scores: Floats, which: NDArray[np.intp]) -> Floats:
+    return np.asarray(np.take_along_axis(scores, which[..., None], axis=-1)[..., 0])
 
 
 @dataclass(frozen=True)
@@ -340,20 +285,6 @@ class Score:
     chosen: tuple[Choice, ...]
     note: str
 
-    @classmethod
-    def of(cls, protocol: str, outer: Floats, chosen: tuple[Choice, ...], note: str) -> Score:
-        """Summarise outer accuracies of shape (repeats, folds)."""
-        repeat_means = outer.mean(axis=1)  # (R,)
-        return cls(
-            protocol=protocol,
-            mean=float(repeat_means.mean()),
-            std=float(repeat_means.std(ddof=1)) if len(repeat_means) > 1 else math.nan,
-            std_folds=float(np.std(outer, ddof=1)),
-            fold_scores=tuple(tuple(row) for row in outer.tolist()),
-            chosen=chosen,
-            note=note,
-        )
-
     def __str__(self) -> str:
         repeats, folds = len(self.fold_scores), f"folds ± {100 * self.std_folds:.1f}"
         if repeats == 1:
@@ -361,7 +292,23 @@ class Score:
         return f"{100 * self.mean:.1f} % ± {100 * self.std:.1f} (over {repeats} repeats; {folds})"
 
 
-Cell = tuple[Candidate, int]  # a candidate and which of its repeats
+@dataclass(frozen=True)
+class Row:
+    """One line of a table of scores: accuracies in per cent, NaN for a deviation that does not exist."""
+
+    method: str
+    mean: float
+    std: float = math.nan
+    std_folds: float = math.nan
+    note: str = ""
+
+    @classmethod
+    def of(cls, method: str, score: Score, note: str = "") -> Row:
+        return cls(method, 100 * score.mean, 100 * score.std, 100 * score.std_folds, note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; null for a deviation that does not exist."""
+        return {key: None if value != value else value for key, value in vars(self).items()}
 
 
 def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
@@ -370,37 +317,43 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
     Together they must form a full grid: every setting and classifier in every repeat, once. Repeats are in
     the order of their seeds, candidates as they first appear, as one call to `cross_validate` would have
     them.
-
-    Raises:
-        InvalidParameter: nothing to merge, other labels, folds or grids, a cell twice or a cell missing.
     """
     parts = list(evaluations)
     if not parts:
         raise InvalidParameter("merge got no evaluations; pass at least one")
-    for part in parts[1:]:
-        check_same_plan(parts[0], part)
-    cells: dict[tuple[str, str], dict[int, Cell]] = {}
+    cells: dict[tuple[str, str], dict[int, tuple[Candidate, int]]] = {}  # -> seed -> its scores, which repeat
     for part in parts:
+        _check_same_plan(parts[0], part)
         for candidate in part.candidates:
             repeats = cells.setdefault((candidate.setting, candidate.classifier), {})
             for r, seed in enumerate(part.seeds):
                 if seed in repeats:
-                    raise InvalidParameter(
-                        f"{_name(candidate)} comes twice with seed {seed}; pass each result once"
-                    )
+                    raise InvalidParameter(f"{candidate} comes twice with seed {seed}; pass each result once")
                 repeats[seed] = (candidate, r)
     seeds = tuple(sorted({seed for part in parts for seed in part.seeds}))
     return Evaluation(parts[0].plan, seeds, tuple(_joined(repeats, seeds) for repeats in cells.values()))
 
 
-def check_same_plan(a: Evaluation, b: Evaluation) -> None:
-    """Refuse evaluations whose folds are not the same; the message says what differs."""
-    for name, mine, other in (
-        ("folds", a.plan.folds, b.plan.folds),
-        ("inner_folds", a.plan.inner_folds, b.plan.inner_folds),
-        ("numbers of graphs", a.plan.n_graphs, b.plan.n_graphs),
-        ("classes", a.plan.class_sizes, b.plan.class_sizes),
-    ):
+def _joined(repeats: dict[int, tuple[Candidate, int]], seeds: tuple[int, ...]) -> Candidate:
+    first = next(iter(repeats.values()))[0]
+    absent = [seed for seed in seeds if seed not in repeats]
+    if absent:
+        raise InvalidParameter(f"{first} has no repeat with seed {absent[0]}; evaluate it or leave it out")
+    for candidate, _ in repeats.values():
+        for field in ("grid", "scale", "max_iter"):
+            mine, other = getattr(first, field), getattr(candidate, field)
+            if mine != other:
+                raise InvalidParameter(f"{first} has {field} {mine} in one repeat and {other} in another")
+    inner, outer, stopped = (
+        np.stack([getattr(repeats[seed][0], name)[repeats[seed][1]] for seed in seeds])
+        for name in ("inner", "outer", "stopped")
+    )
+    return replace(first, inner=inner, outer=outer, stopped=stopped)
+
+
+def _check_same_plan(a: Evaluation, b: Evaluation) -> None:
+    for name in ("folds", "inner_folds", "class_sizes"):
+        mine, other = getattr(a.plan, name), getattr(b.plan, name)
         if mine != other:
             raise InvalidParameter(
                 f"the evaluations differ in {name}: {mine} and {other}; evaluate both alike"
@@ -409,37 +362,6 @@ def check_same_plan(a: Evaluation, b: Evaluation) -> None:
         raise InvalidParameter(
             "the evaluations have the labels in another order; evaluate both on the same graphs"
         )
-
-
-def _joined(repeats: dict[int, Cell], seeds: tuple[int, ...]) -> Candidate:
-    first = next(iter(repeats.values()))[0]
-    missing = [seed for seed in seeds if seed not in repeats]
-    if missing:
-        raise InvalidParameter(
-            f"{_name(first)} has no repeat with seed {missing[0]}; evaluate it or leave it out"
-        )
-    for candidate, _ in repeats.values():
-        for field in ("grid", "scale", "max_iter"):
-            mine, other = getattr(first, field), getattr(candidate, field)
-            if mine != other:
-                raise InvalidParameter(
-                    f"{_name(first)} has {field} {mine} in one repeat and {other} in another"
-                )
-    ordered = [repeats[seed] for seed in seeds]
-    return Candidate(
-        setting=first.setting,
-        classifier=first.classifier,
-        grid=first.grid,
-        scale=first.scale,
-        max_iter=first.max_iter,
-        inner=np.stack([candidate.inner[r] for candidate, r in ordered]),
-        outer=np.stack([candidate.outer[r] for candidate, r in ordered]),
-        stopped=np.stack([candidate.stopped[r] for candidate, r in ordered]),
-    )
-
-
-def _name(candidate: Candidate) -> str:
-    return f"setting {candidate.setting!r} with {candidate.classifier}"
 
 
 @dataclass(frozen=True)
@@ -484,15 +406,12 @@ def paired_test(
         b: second evaluation, of the same graphs, folds and seeds.
         protocol: "leak-free" or "paper"; the latter compares figures that were chosen on the test folds.
         level: confidence of the interval.
-
-    Raises:
-        InvalidParameter: the folds, seeds or labels differ, or a parameter is out of range.
     """
     if protocol not in ("leak-free", "paper"):
         raise InvalidParameter(f'protocol must be "leak-free" or "paper"; {protocol!r} came')
     if not 0 < level < 1:
         raise InvalidParameter(f"level must lie between 0 and 1; {level} came")
-    check_same_plan(a, b)
+    _check_same_plan(a, b)
     if a.seeds != b.seeds:
         raise InvalidParameter(
             f"the evaluations have repeats with seeds {a.seeds} and {b.seeds}; a paired test needs the same "
@@ -500,100 +419,13 @@ def paired_test(
         )
     scores = [each.leak_free() if protocol == "leak-free" else each.paper() for each in (a, b)]
     d = np.subtract(scores[0].fold_scores, scores[1].fold_scores).ravel()  # (R * F,)
-    return _corrected(d, a.plan.folds, level)
-
-
-def _corrected(d: np.ndarray[tuple[int], np.dtype[np.float64]], folds: int, level: float) -> PairedTest:
     n, mean = len(d), float(d.mean())
-    error = float(np.sqrt((1 / n + 1 / (folds - 1)) * d.var(ddof=1)))
+    error = float(np.sqrt((1 / n + 1 / (a.plan.folds - 1)) * d.var(ddof=1)))
     if error < 1e-12:  # equal in every fold up to rounding: no t exists, and none is needed
         mean = 0.0 if abs(mean) < 1e-12 else mean
-        statistic, p_value = (np.copysign(np.inf, mean), 0.0) if mean else (0.0, 1.0)
+        statistic, p_value = (math.copysign(math.inf, mean), 0.0) if mean else (0.0, 1.0)
     else:
         statistic = mean / error
         p_value = float(2 * stats.t.sf(abs(statistic), n - 1))
     reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
-    return PairedTest(mean, (mean - reach, mean + reach), p_value, float(statistic), n - 1, level)
-
-
-@dataclass(frozen=True)
-class RegressionScore:
-    """The errors of one target over the graphs that are labelled with it.
-
-    Attributes:
-        target, unit: which one; the unit is also that of `mae` and `rmse`.
-        n_graphs: how many are labelled.
-        mae: mean absolute error, the measure of the paper's Table 2.
-        rmse: root of the mean squared error.
-        r2: 1 - squared error / squared deviation.
-    """
-
-    target: str
-    unit: str
-    n_graphs: int
-    mae: float
-    rmse: float
-    r2: float
-
-
-def regression_scores(targets: Targets, predicted: NDArray[Any]) -> tuple[RegressionScore, ...]:
-    """One score per target; unlabelled graphs do not count.
-
-    Args:
-        targets: what was measured, by `infograph.data.labels.numeric_targets`.
-        predicted: (G, T), or (G,) for a single target.
-
-    Raises:
-        InvalidParameter: another shape than that of the targets, or predictions that are not finite.
-        InvalidTarget: a target with fewer than two labelled graphs.
-    """
-    table = np.asarray(predicted, dtype=np.float64)
-    table = table[:, None] if table.ndim == 1 else table  # (G, T)
-    if table.shape != targets.values.shape:
-        raise InvalidParameter(
-            f"predictions of shape {table.shape} for targets of shape {targets.values.shape}: "
-            "predict the same graphs and targets"
-        )
-    return tuple(_score(targets, table[:, column], column) for column in range(targets.n_targets))
-
-
-def _score(targets: Targets, predicted: NDArray[np.float64], column: int) -> RegressionScore:
-    known = targets.known[:, column]
-    if known.sum() < 2:
-        raise InvalidTarget(
-            f"the target {targets.names[column]!r} has {known.sum()} labelled graphs to score by: at least "
-            "two are needed"
-        )
-    given = targets.values[known, column]
-    error = predicted[known] - given
-    if not np.isfinite(error).all():
-        bad = np.flatnonzero(known)[np.flatnonzero(~np.isfinite(error))[0]]
-        raise InvalidParameter(f"the prediction of {targets.names[column]!r} for graph {bad} is not finite")
-    return RegressionScore(
-        targets.names[column],
-        targets.units[column],
-        int(known.sum()),
-        float(np.abs(error).mean()),
-        float(np.sqrt(np.mean(error**2))),
-        r_squared(given, predicted[known]),
-    )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: accuracies in per cent, NaN for a deviation that does not exist."""
-
-    method: str
-    mean: float
-    std: float = math.nan
-    std_folds: float = math.nan
-    note: str = ""
-
-    @classmethod
-    def of(cls, method: str, score: Score, note: str = "") -> Row:
-        """The line of a measured score."""
-        return cls(method, 100 * score.mean, 100 * score.std, 100 * score.std_folds, note)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; null for a deviation that does not exist."""
-        return {key: None if value != value else value for key, value in vars(self).items()}
+    return PairedTest(mean, (mean - reach, mean + reach), p_value, statistic, n - 1, level)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from infograph.explore.atlas import Atlas as Atlas
 from infograph.explore.atlas import make_atlas as make_atlas
+from infograph.explore.guard import Limits as Limits
+from infograph.explore.guard import serve as serve
 from infograph.explore.map_file import write_map as write_map
 from infograph.explore.map_file import write_points as write_points
-from infograph.explore.serving import Limits as Limits
-from infograph.explore.serving import serve as serve

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import as_graphset, id_array
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
 from infograph.data.vectors import ENDINGS, Embeddings, read_embeddings
@@ -21,22 +21,21 @@ from infograph.errors import FileMissing, InvalidFile, InvalidParameter, Missing
 from infograph.estimators.base import check_embeds, load
 from infograph.index.nearest import (
     Approximate,
+    Exact,
+    Found,
     Metric,
     check_metric,
-    check_tolerance,
     check_vectors,
     coinciding,
     faiss_installed,
-    nearest,
 )
-from infograph.index.store import FAISS, MODEL, Store, is_index, read_content, read_store, write_index
+from infograph.index.store import AGAIN, FAISS, MODEL, Store, is_index, read_index, write_index
 
-OWN = ("query", "rank", "id", "score")
-MOST = 4 << 30  # bytes of vectors that come sparse
+TABLE_NAMES = ("query", "rank", "id", "score")
+MOST_BYTES = 4 << 30  # of vectors that come sparse
 SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
 EXACT_UP_TO = 100_000
-TAIL = 0.1  # the share of vectors that may have come after the cells were learned
-Found = tuple[IntArray, NDArray[np.float32]]
+UNCOVERED_SHARE = 0.1  # of vectors, that may have come after the cells were learned
 Reader = Callable[[Schema | None], GraphSet]
 
 
@@ -64,7 +63,7 @@ class GraphIndex:
         self.metric: Metric = metric
         self.approximate = approximate
         self._model = model  # or the folder it is in
-        self._embedding, self._adding = threading.RLock(), threading.Lock()
+        self._lock = threading.RLock()  # of the model: estimators embed for one thread at a time
         self._state = store, cells
 
     @classmethod
@@ -87,32 +86,24 @@ class GraphIndex:
             approximate: False compares a query with all vectors; True lets faiss look only where neighbours
                 are likely; None does so above 100,000 vectors where faiss is installed.
             columns: the graph columns to keep; all by default.
-
-        Raises:
-            InvalidParameter: the model has no vectors, or an id stands twice.
-            MissingExtra: `approximate=True` without faiss.
         """
         check_metric(metric)
         check_transforms(model)
         check_faiss(approximate)
         known = as_graphset(graphs, schema=schema_of(model), keep=True)  # bonds, to draw molecules
         store = Store.of_graphs(known, embedded(model, known), columns)
-        cells = cells_for(metric, store, approximate)
+        cells = _cells_for(metric, store, approximate)
         return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
 
     @classmethod
     def of(
         cls, embeddings: Embeddings, *, metric: Metric = "cosine", approximate: bool | None = None
     ) -> GraphIndex:
-        """An index of vectors without a model: it is searched by vectors and ids.
-
-        Raises:
-            InvalidParameter: a vector is not finite, or an id stands twice.
-        """
+        """An index of vectors without a model: it is searched by vectors and ids."""
         check_metric(metric)
         check_faiss(approximate)
         store = Store.of(embeddings.ids, embeddings.vectors, dict(embeddings.columns))
-        cells = cells_for(metric, store, approximate)
+        cells = _cells_for(metric, store, approximate)
         return cls(store, metric=metric, approximate=approximate, cells=cells)
 
     # ---- what is in it
@@ -125,11 +116,7 @@ class GraphIndex:
         return str(graph_id) in self._state[0].positions
 
     def row(self, graph_id: object) -> int:
-        """Where a graph stands: `index.graphs[index.row("mol7")]`.
-
-        Raises:
-            InvalidParameter: no graph has this id.
-        """
+        """Where a graph stands: `index.graphs[index.row("mol7")]`."""
         return self._state[0].row(graph_id)
 
     def __repr__(self) -> str:
@@ -170,7 +157,7 @@ class GraphIndex:
     @property
     def model(self) -> Any:
         """The estimator that embeds queries, None where there is none; read from its folder at first use."""
-        with self._embedding:
+        with self._lock:
             if isinstance(self._model, Path):
                 self._model = load(self._model)
             return self._model
@@ -185,29 +172,22 @@ class GraphIndex:
                 vectors (Q, D). A text is a file if there is one, otherwise a SMILES; in a list it is always
                 a SMILES.
             k: how many; fewer come back where the index holds fewer.
-
-        Raises:
-            InvalidGraph, InvalidParameter, SchemaMismatch: the query cannot be embedded.
         """
         _check_count("k", k)
         store, cells = self._state
-        vectors, names = as_vectors(query, store.dim), None
+        vectors, names = _as_vectors(query, store.dim), None
         if vectors is None:
             graphs, vectors = self._embed(query, as_queries)
             names = graphs.ids
-        found = neighbours(self.metric, store, cells, vectors, k)
+        found = self._nearest(store, cells, vectors, k)
         return self._hits(store, found, np.arange(len(vectors)) if names is None else names)
 
     def search_id(self, graph_id: object, k: int = 10) -> Hits:
-        """The `k` nearest neighbours of a stored graph, itself left out.
-
-        Raises:
-            InvalidParameter: no graph has this id.
-        """
+        """The `k` nearest neighbours of a stored graph, itself left out."""
         _check_count("k", k)
         store, cells = self._state
         own = np.array([store.row(graph_id)])
-        found = neighbours_of_rows(self.metric, store, cells, own, k)
+        found = without_own(self._nearest(store, cells, store.vectors[own], k + 1), own)
         return self._hits(store, found, store.ids[own])
 
     def recall(self, sample: int = 200, k: int = 10) -> float:
@@ -218,7 +198,14 @@ class GraphIndex:
         """
         _check_count("sample", sample)
         _check_count("k", k)
-        return measured_recall(self.metric, *self._state, sample, k)
+        store, cells = self._state
+        if cells is None or len(store) < 2:
+            return 1.0
+        drawn = np.random.default_rng(0).choice(len(store), min(sample, len(store)), replace=False)
+        _, found = without_own(self._nearest(store, cells, store.vectors[drawn], k + 1), drawn)
+        _, exact = without_own(self._nearest(store, None, store.vectors[drawn], k + 1), drawn)
+        worst = exact[:, -1:]
+        return float((found >= worst if self.metric == "cosine" else found <= worst).mean())
 
     def near_duplicates(self, tolerance: float | None = None) -> list[list[Any]]:
         """Groups of graphs whose vectors coincide, as lists of ids in the order of the index.
@@ -233,16 +220,17 @@ class GraphIndex:
         Equal vectors are no proof of equal graphs: graphs that the encoder cannot tell apart have them, too,
         and by the cosine all rings of carbon are one, whatever their size.
 
-        Memory does not grow with the number of pairs. Time grows with the number of vectors, and with that
-        of pairs within the tolerance along the direction in which the vectors differ most.
-
-        Raises:
-            InvalidParameter: the tolerance is negative, or so large that it joins everything.
+        A tolerance by which more than about 30 million pairs coincide is refused.
         """
-        allowed = check_tolerance(self.metric, tolerance)
         store, _ = self._state
-        groups = coinciding(self.metric, store.vectors, store.norms, allowed)
+        groups = coinciding(Exact(self.metric, store.vectors, store.norms), tolerance)
         return [store.ids[group].tolist() for group in groups]
+
+    def _nearest(
+        self, store: Store, cells: Approximate | None, queries: NDArray[np.float32], k: int
+    ) -> Found:
+        exact = Exact(self.metric, store.vectors, store.norms)
+        return exact.nearest(queries, k) if cells is None else cells.nearest(exact, queries, k)
 
     def _hits(self, store: Store, found: Found, queries: NDArray[Any]) -> Hits:
         rows, scores = found
@@ -252,8 +240,8 @@ class GraphIndex:
     def _embed(
         self, query: Any, read: Callable[[Any, Schema | None], GraphSet]
     ) -> tuple[GraphSet, NDArray[np.float32]]:
-        """Graphs as the model reads them, and their vectors. One at a time: estimators promise no more."""
-        with self._embedding:
+        """Graphs as the model reads them, and their vectors."""
+        with self._lock:
             model = self.model
             if model is None:
                 raise InvalidParameter(
@@ -261,65 +249,28 @@ class GraphIndex:
                     "search_id"
                 )
             graphs = read(query, schema_of(model))
-            found = as_vectors(np.asarray(embedded(model, graphs)), self._state[0].dim)
+            found = _as_vectors(np.asarray(embedded(model, graphs)), self._state[0].dim)
         if found is None:
             raise InvalidParameter(f"the {type(model).__name__} gave no vectors")
         return graphs, found
 
-    # ---- growing
+    # ---- growing and files
 
     def add(self, graphs: Any) -> None:
         """Embed more graphs and append them; add many at a time, as every call copies the vectors.
 
         Columns that the new graphs lack are missing values; columns that the index lacks are left out.
-
-        Raises:
-            InvalidParameter: an id is in the index already, or there is no model.
-            SchemaMismatch: a column is of another kind than that of the index.
         """
-        if self._state[0].graphs is None:
-            raise InvalidParameter("this index holds vectors and has no model: use add_vectors")
-        known, vectors = self._embed(
-            graphs, lambda found, schema: as_graphset(found, schema=schema, keep=True)
-        )
-        self._append(Store.of_graphs(known, vectors))
-
-    def add_vectors(
-        self,
-        ids: Sequence[Any] | NDArray[Any],
-        vectors: Any,
-        columns: Mapping[str, Sequence[Any] | NDArray[Any]] | None = None,
-    ) -> None:
-        """Append vectors to an index that has no model.
-
-        Args:
-            ids: new ids, one per vector.
-            vectors: (G, D).
-            columns: values of columns of the index; those of other columns are missing.
-
-        Raises:
-            InvalidParameter: an id is in the index already, or the index holds graphs.
-            SchemaMismatch: the index has no such column.
-        """
-        if self._state[0].graphs is not None:
-            raise InvalidParameter("this index holds graphs, not only vectors: use add(graphs)")
-        values = {name: np.asarray(column) for name, column in (columns or {}).items()}
-        self._append(Store.of(id_array(np.asarray(ids).tolist()), vectors, values))
-
-    def _append(self, more: Store) -> None:
-        with self._adding:
+        with self._lock:
+            known, vectors = self._embed(
+                graphs, lambda found, schema: as_graphset(found, schema=schema, keep=True)
+            )
             store, cells = self._state
-            joined = store.joined(more)
-            self._state = joined, cells_for(self.metric, joined, self.approximate, cells)
-
-    # ---- files
+            joined = store.joined(Store.of_graphs(known, vectors))
+            self._state = joined, _cells_for(self.metric, joined, self.approximate, cells)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the index to `folder`, whole or not at all; an older index there is replaced.
-
-        Raises:
-            InvalidParameter: the folder holds other things, or the model cannot be saved.
-        """
+        """Write the index to `folder`, whole or not at all; an older index there is replaced."""
         store, cells = self._state
         settings = {"metric": self.metric, "approximate": self.approximate}
         write_index(folder, store, settings, cells, self.model)
@@ -333,30 +284,58 @@ class GraphIndex:
             folder: what `save` wrote.
             model: the model, given again, where it has parts that are code and so not in the folder.
             verify: whether to compare all checksums, which reads every file once.
-
-        Raises:
-            FileMissing, InvalidFile: a file is missing or damaged, or the folder is no index.
-            MissingExtra: it was made with `approximate=True`, and faiss is not installed.
         """
         folder = Path(folder).resolve()
-        content = read_content(folder, verify=verify)
-        metric, approximate, covered = (content[name] for name in ("metric", "approximate", "covered"))
-        store, cells = read_store(folder, content), None
+        settings, store = read_index(folder, verify=verify)
+        metric, approximate, covered, has_model = settings.values()
+        if metric not in get_args(Metric):
+            raise InvalidFile(f"{folder} is damaged: metric {metric!r}; {AGAIN}")
+        cells = None
         if covered and (approximate or faiss_installed()):
             cells = Approximate.open(folder / FAISS, covered)
         elif covered:
-            cells = cells_for(metric, store, approximate)  # warns that faiss is not there
-        if model is None and content["model"]:
+            cells = _cells_for(metric, store, approximate)  # warns that faiss is not there
+        if model is None and has_model:
             model = folder / MODEL
-        try:
-            return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
-        except InvalidParameter as error:
-            raise InvalidFile(f"{folder} is damaged, {error}; save the index again") from error
+        return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
 
 
 def _check_count(name: str, count: int) -> None:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise InvalidParameter(f"{name}={count!r}: expected a whole number of at least 1")
+
+
+def check_faiss(approximate: bool | None) -> None:
+    """Refuse before the work what would fail after it."""
+    if approximate and not faiss_installed():
+        raise MissingExtra("faiss", "search")
+
+
+def _cells_for(
+    metric: Metric, store: Store, approximate: bool | None, older: Approximate | None = None
+) -> Approximate | None:
+    """The approximate form of `store` if it is wanted; an older one serves while few rows came after it."""
+    if approximate is False or (approximate is None and len(store) <= EXACT_UP_TO):
+        return None
+    if older is not None and older.covered >= (1 - UNCOVERED_SHARE) * len(store):
+        return older
+    if approximate is None and not faiss_installed():
+        warnings.warn(
+            f"{len(store):,} vectors are searched exactly, as faiss is not installed: "
+            f"pip install 'infograph[search]'",
+            stacklevel=3,
+        )
+        return None
+    return Approximate.build(Exact(metric, store.vectors, store.norms))
+
+
+def without_own(found: Found, own: IntArray) -> Found:
+    """Neighbours of stored vectors, with one too many of each, without the vectors themselves."""
+    rows, scores = found
+    keep = rows != own[:, None]
+    keep[keep.all(axis=1), -1] = False  # many equal ones stand before it: without the last
+    shape = (len(rows), rows.shape[1] - 1)
+    return rows[keep].reshape(shape), scores[keep].reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,9 +366,7 @@ class Hits:
 
     def __getitem__(self, query: int) -> Hits:
         """The hits of one query."""
-        if not -len(self) <= query < len(self):
-            raise IndexError(f"query {query} of {len(self)}")
-        place = query % len(self)
+        place = range(len(self))[query]
         part = slice(place, place + 1)
         columns = {name: values[part] for name, values in self.columns.items()}
         return Hits(
@@ -401,62 +378,21 @@ class Hits:
 
         A column that has the name of one of these is called "its name (column)".
         """
-        named = {f"{name} (column)" if name in OWN else name: v for name, v in self.columns.items()}
+        named = {f"{name} (column)" if name in TABLE_NAMES else name: v for name, v in self.columns.items()}
         return [
             {
                 "query": self.queries[query].item(),
                 "rank": rank + 1,
                 "id": self.ids[query, rank].item(),
                 "score": float(self.scores[query, rank]),
-                **{name: _plain(values[query, rank]) for name, values in named.items()},
+                **{name: values[query : query + 1, rank].tolist()[0] for name, values in named.items()},
             }
             for query in range(len(self))
             for rank in range(self.rows.shape[1])
         ]
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
-def as_vectors(query: Any, dim: int) -> NDArray[np.float32] | None:
-    """The vectors that a query is, (D,) or (Q, D) -> (Q, D); None where it is something else.
-
-    Raises:
-        InvalidParameter: the vectors are not finite, or of another length.
-    """
-    if hasattr(query, "detach") and hasattr(query, "numpy"):  # a tensor of torch
-        query = query.detach().cpu().numpy()
-    if isinstance(query, list) and query and isinstance(query[0], int | float):
-        query = np.asarray(query)
-    if not isinstance(query, np.ndarray) or query.dtype.kind not in "iufb":
-        return None
-    vectors = check_vectors(query[None] if query.ndim == 1 else query)
-    if vectors.shape[1] != dim:
-        raise InvalidParameter(f"a query of {vectors.shape[1]} numbers, the vectors of the index have {dim}")
-    return vectors
-
-
-def as_queries(query: Any, schema: Schema | None, *, name: str | None = None) -> GraphSet:
-    """The graphs that a query is, read the way `schema` asks for.
-
-    Besides whatever `as_graphset` takes: one single graph, and a SMILES. A text that is the path of a file
-    is that file; in a list, every text is a SMILES. `name` is the id of a single SMILES.
-
-    Raises:
-        InvalidGraph, InvalidParameter, SchemaMismatch: it is no graph, or not one the model can embed.
-    """
-    ids = None
-    if isinstance(query, str) and not is_path(query):
-        if schema is None or schema.option("hydrogens") is None:  # all readers of molecules set it
-            raise InvalidParameter(
-                f"{_short(query)} is no file, and no SMILES either, as this index does not hold molecules: "
-                f"give a graph, a file of graphs, or the id of a stored graph to search_id"
-            )
-        query, ids = [query], None if name is None else [name]
-    if isinstance(query, nx.Graph) or type(query).__name__ in SINGLE or _is_pair(query):
-        query = [query]
-    return as_graphset(query, schema=schema, ids=ids)
+# ---- queries and the models that embed them
 
 
 def schema_of(model: Any) -> Schema | None:
@@ -475,20 +411,50 @@ def check_transforms(model: Any) -> None:
 
 
 def embedded(model: Any, graphs: GraphSet) -> Any:
-    """The vectors that a model gives; sparse ones, of kernels with many features, are filled with zeros.
-
-    Raises:
-        InvalidParameter: that would take more than 4 GB.
-    """
+    """The vectors that a model gives; sparse ones, of kernels with many features, are filled with zeros."""
     vectors = model.transform(graphs)
     if not hasattr(vectors, "toarray"):
         return vectors
-    if vectors.shape[0] * vectors.shape[1] * 4 > MOST:
+    if vectors.shape[0] * vectors.shape[1] * 4 > MOST_BYTES:
         raise InvalidParameter(
             f"{vectors.shape[0]:,} sparse vectors of {vectors.shape[1]:,} numbers would take more than "
-            f"{MOST >> 30} GB: use a model with shorter vectors, such as InfoGraph"
+            f"{MOST_BYTES >> 30} GB: use a model with shorter vectors, such as InfoGraph"
         )
     return vectors.astype(np.float32).toarray()
+
+
+def _as_vectors(query: Any, dim: int) -> NDArray[np.float32] | None:
+    """The vectors that a query is, (D,) or (Q, D) -> (Q, D); None where it is something else."""
+    if hasattr(query, "detach") and hasattr(query, "numpy"):  # a tensor of torch
+        query = query.detach().cpu().numpy()
+    if isinstance(query, list) and query and isinstance(query[0], int | float):
+        query = np.asarray(query)
+    if not isinstance(query, np.ndarray) or query.dtype.kind not in "iufb":
+        return None
+    vectors = check_vectors(query[None] if query.ndim == 1 else query)
+    if vectors.shape[1] != dim:
+        raise InvalidParameter(f"a query of {vectors.shape[1]} numbers, the vectors of the index have {dim}")
+    return vectors
+
+
+def as_queries(query: Any, schema: Schema | None, *, name: str | None = None) -> GraphSet:
+    """The graphs that a query is, read the way `schema` asks for.
+
+    Besides whatever `as_graphset` takes: one single graph, and a SMILES. A text that is the path of a file
+    is that file; in a list, every text is a SMILES. `name` is the id of a single SMILES.
+    """
+    ids = None
+    if isinstance(query, str) and not is_path(query):
+        if schema is None or schema.option("hydrogens") is None:  # all readers of molecules set it
+            short = query if len(query) <= 60 else f"{query[:60]}..."
+            raise InvalidParameter(
+                f"{short!r} is no file, and no SMILES either, as this index does not hold molecules: "
+                f"give a graph, a file of graphs, or the id of a stored graph to search_id"
+            )
+        query, ids = [query], None if name is None else [name]
+    if isinstance(query, nx.Graph) or type(query).__name__ in SINGLE or _is_pair(query):
+        query = [query]
+    return as_graphset(query, schema=schema, ids=ids)
 
 
 def _is_pair(query: Any) -> bool:
@@ -506,76 +472,7 @@ def is_path(text: str) -> bool:
         return False
 
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:60]}...")
-
-
-def neighbours(
-    metric: Metric, store: Store, cells: Approximate | None, queries: NDArray[np.float32], k: int
-) -> Found:
-    """Rows and scores of the `k` nearest of each query, best first. (Q, k), (Q, k)."""
-    find = nearest if cells is None else cells.nearest
-    return find(metric, store.vectors, store.norms, queries, k)
-
-
-def neighbours_of_rows(
-    metric: Metric, store: Store, cells: Approximate | None, own: IntArray, k: int
-) -> Found:
-    """The same for stored vectors, each left out of its own neighbours."""
-    return without_own(neighbours(metric, store, cells, store.vectors[own], k + 1), own)
-
-
-def without_own(found: Found, own: IntArray) -> Found:
-    """Neighbours of stored vectors, with one too many of each, without the vectors themselves."""
-    rows, scores = found
-    keep = rows != own[:, None]
-    keep[keep.all(axis=1), -1] = False  # many equal ones stand before it: without the last
-    shape = (len(rows), rows.shape[1] - 1)
-    return rows[keep].reshape(shape), scores[keep].reshape(shape)
-
-
-def measured_recall(metric: Metric, store: Store, cells: Approximate | None, sample: int, k: int) -> float:
-    """The share of exact neighbours, or of others as near, that `cells` find; see `GraphIndex.recall`."""
-    if cells is None or len(store) < 2:
-        return 1.0
-    drawn = np.random.default_rng(0).choice(len(store), min(sample, len(store)), replace=False)
-    _, found = neighbours_of_rows(metric, store, cells, drawn, k)
-    _, exact = neighbours_of_rows(metric, store, None, drawn, k)
-    worst = exact[:, -1:]
-    return float((found >= worst if metric == "cosine" else found <= worst).mean())
-
-
-def cells_for(
-    metric: Metric, store: Store, approximate: bool | None, older: Approximate | None = None
-) -> Approximate | None:
-    """The approximate form of `store` if it is wanted; an older one serves while few vectors came after it.
-
-    Raises:
-        MissingExtra: `approximate=True` without faiss.
-    """
-    wanted = len(store) > EXACT_UP_TO if approximate is None else approximate
-    if not wanted:
-        return None
-    if older is not None and older.covered >= (1 - TAIL) * len(store):
-        return older
-    if approximate is None and not faiss_installed():
-        warnings.warn(
-            f"{len(store):,} vectors are searched exactly, as faiss is not installed: "
-            f"pip install 'infograph[search]'",
-            stacklevel=3,
-        )
-        return None
-    return Approximate.build(metric, store.vectors, store.norms)
-
-
-def check_faiss(approximate: bool | None) -> None:
-    """Refuse before the work what would fail after it.
-
-    Raises:
-        MissingExtra: `approximate=True` without faiss.
-    """
-    if approximate and not faiss_installed():
-        raise MissingExtra("faiss", "search")
+# ---- an index, or vectors, of anything that the command line takes
 
 
 def represent(which: str | Path, read: Reader | None) -> Embeddings:
@@ -585,13 +482,13 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
         which: a model folder, a file of vectors, or a folder that `infograph index` made.
         read: gives the graphs, read the way a schema asks for. A model needs it; to vectors that are there it
             adds the columns of the graphs with the same ids.
-
-    Raises:
-        FileMissing: there is no such file or folder.
-        InvalidParameter: a model came without graphs.
     """
-    path = Path(which)
-    found = _stored(path)
+    path, found = Path(which), None
+    if path.suffix in ENDINGS and not path.is_dir():
+        found = read_embeddings(path)
+    elif is_index(path):
+        index = GraphIndex.open(path)
+        found = Embeddings(index.ids, index.vectors, index.columns)
     if found is not None:
         return found if read is None else found.with_columns_of(read(None))
     if not path.exists():
@@ -604,29 +501,8 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
     return Embeddings.of(graphs, model.transform(graphs), columns=None)
 
 
-def _stored(path: Path) -> Embeddings | None:
-    """Vectors that are there already; None where a model must make them."""
-    if path.suffix in ENDINGS and not path.is_dir():
-        return read_embeddings(path)
-    if is_index(path):
-        index = GraphIndex.open(path)
-        return Embeddings(index.ids, index.vectors, index.columns)
-    return None
-
-
 def index_of(which: str | Path, read: Reader | None) -> tuple[GraphIndex, int]:
-    """The index in a folder, or one that is made for now: of a model's graphs, or of a file of vectors.
-
-    Also how many graphs have no vector and are left out.
-
-    Args:
-        which: a folder that `infograph index` made, a model folder, or a file of vectors.
-        read: gives the graphs, read the way a schema asks for; see `represent`.
-
-    Raises:
-        FileMissing: there is no such file or folder.
-        InvalidParameter: a model came without graphs, or an id stands twice.
-    """
+    """An index of whatever `represent` takes, and how many graphs have no vector and are left out."""
     path = Path(which)
     if is_index(path):
         return GraphIndex.open(path), 0

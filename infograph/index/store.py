@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import infograph
-from infograph.data.convert import id_array, objects
+from infograph.data.convert import objects
 from infograph.data.graphset import GraphSet, concatenate, open_graphs, save_graphs
 from infograph.data.schema import LEVELS, Column
 from infograph.data.vectors import graph_values
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.nearest import Approximate, check_vectors, norms_of
-from infograph.io import FolderKind, check_replaceable, read_json, replaced_folder
+from infograph.io import FolderKind, check_replaceable, described, open_arrays, read_json, replaced_folder
 
 FORMAT = "infograph-index-1"
 MARKER, GRAPHS, MODEL, COLUMNS, FAISS = "index.json", "graphs", "model", "columns", "faiss.index"
-CHUNK = 16 << 20
+AGAIN = "save the index again"
 ATLAS_ARRAYS = ("points", "clusters", "outliers")
-MISSING: dict[str, Any] = {"f": np.nan, "U": ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +55,15 @@ class Store:
         columns: Mapping[str, NDArray[Any]],
         graphs: GraphSet | None = None,
     ) -> Store:
-        """Rows that were looked at.
-
-        Raises:
-            InvalidParameter: lengths differ, an id stands twice, or a vector is not finite.
-        """
-        found = np.ascontiguousarray(check_vectors(vectors, ids if len(ids) == len(vectors) else None))
+        """Rows that were checked: finite vectors, as many of everything, and different ids."""
+        found = np.ascontiguousarray(check_vectors(vectors, ids))
         for name, values in {"ids": ids, **columns}.items():
             if len(values) != len(found):
                 raise InvalidParameter(f"{len(found)} vectors, but {len(values)} values of {name!r}")
         store = cls(ids, found, norms_of(found), columns, graphs)
-        _ = store.positions
+        if len(store.positions) < len(ids):
+            twice = Counter(map(str, ids.tolist())).most_common(1)[0][0]
+            raise InvalidParameter(f"the id {twice!r} stands twice: the ids of an index must be different")
         return store
 
     @classmethod
@@ -74,9 +71,9 @@ class Store:
         """Graphs, their vectors, and the graph columns `names` (None: all); other columns are left out."""
         if names is not None:
             chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names))
-            columns = {name: graph_values(graphs, name) for name in chosen}  # says which there are
-            schema = graphs.schema.replace("graph", (c for c in graphs.schema.graph if c.name in columns))
-            graphs = replace(graphs, schema=schema, graph={name: graphs.graph[name] for name in columns})
+            kept = {name: graph_values(graphs, name) for name in chosen}  # says which there are
+            schema = graphs.schema.replace("graph", (c for c in graphs.schema.graph if c.name in kept))
+            graphs = replace(graphs, schema=schema, graph={name: graphs.graph[name] for name in kept})
         graphs = replace(graphs, rejected=())
         return cls.of(graphs.ids, vectors, all_columns(graphs), graphs)
 
@@ -91,19 +88,10 @@ class Store:
     @cached_property
     def positions(self) -> dict[str, int]:
         """Where each id stands; ids are compared as texts."""
-        positions = {str(graph_id): row for row, graph_id in enumerate(self.ids.tolist())}
-        if len(positions) < len(self.ids):
-            seen: set[str] = set()
-            twice = next(i for i in map(str, self.ids.tolist()) if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-            raise InvalidParameter(f"the id {twice!r} stands twice: the ids of an index must be different")
-        return positions
+        return {str(graph_id): row for row, graph_id in enumerate(self.ids.tolist())}
 
     def row(self, graph_id: object) -> int:
-        """Where a graph stands.
-
-        Raises:
-            InvalidParameter: there is none of that id.
-        """
+        """Where a graph stands."""
         if str(graph_id) not in self.positions:
             some = ", ".join(map(repr, self.ids[:3].tolist()))
             raise InvalidParameter(
@@ -113,32 +101,19 @@ class Store:
         return self.positions[str(graph_id)]
 
     def joined(self, other: Store) -> Store:
-        """These rows and those of `other` behind them.
-
-        Raises:
-            InvalidParameter: an id is there already, or the vectors are of another length.
-            SchemaMismatch: the columns do not fit.
-        """
-        known = next((i for i in other.positions if i in self.positions), None)
+        """These graphs and those of `other` behind them, with the columns of these."""
+        if self.graphs is None or other.graphs is None:
+            raise InvalidParameter("this index holds vectors without graphs: make another one of all vectors")
+        known = next((graph_id for graph_id in other.positions if graph_id in self.positions), None)
         if known is not None:
             raise InvalidParameter(
                 f"the id {known!r} is in the index already: give the new graphs other ids, for instance "
                 f"as_graphset(graphs, ids=[...])"
             )
-        if other.dim != self.dim:
-            raise InvalidParameter(f"vectors of {other.dim} numbers, those of the index have {self.dim}")
+        graphs = concatenate([self.graphs, _with_columns(other.graphs, self.graphs)])
         vectors = np.concatenate([self.vectors, other.vectors])
         norms = np.concatenate([self.norms, other.norms])
-        if self.graphs is not None and other.graphs is not None:
-            graphs = join_graphs(self.graphs, other.graphs)
-            return Store(graphs.ids, vectors, norms, all_columns(graphs), graphs)
-        strange = [name for name in other.columns if name not in self.columns]
-        if strange:
-            have = ", ".join(map(repr, self.columns)) or "none"
-            raise SchemaMismatch(f"the index has no column {strange[0]!r}; it has: {have}")
-        columns = join_columns(self.columns, other.columns, len(other))
-        ids = id_array([*self.ids.tolist(), *other.ids.tolist()])
-        return Store(ids, vectors, norms, columns)
+        return Store(graphs.ids, vectors, norms, all_columns(graphs), graphs)
 
 
 def all_columns(graphs: GraphSet) -> dict[str, NDArray[Any]]:
@@ -146,12 +121,33 @@ def all_columns(graphs: GraphSet) -> dict[str, NDArray[Any]]:
     return {column.name: graph_values(graphs, column.name) for column in graphs.schema.graph}
 
 
+def _with_columns(graphs: GraphSet, like: GraphSet) -> GraphSet:
+    """The graphs with exactly the columns of others: missing values are NaN, "" or of no known category."""
+    counts = {"node": graphs.n_nodes, "edge": graphs.n_edges, "graph": len(graphs)}
+    schema, changed = graphs.schema, dict[str, Any]()
+    for level in LEVELS:
+        own, columns = getattr(graphs, level), getattr(like.schema, level)
+        schema = schema.replace(level, [graphs.schema.column(level, c.name) or c for c in columns])
+        changed[level] = {
+            c.name: own[c.name] if c.name in own else _missing(c, counts[level]) for c in columns
+        }
+    return replace(graphs, schema=schema, **changed)
+
+
+def _missing(column: Column, n_rows: int) -> NDArray[Any]:
+    if column.kind == "categorical":
+        return np.full(n_rows, column.unknown, np.int32)
+    if column.kind == "text":
+        return np.full(n_rows, "", np.str_)
+    return np.full((n_rows, column.width) if column.width != 1 else n_rows, np.nan, np.float32)
+
+
 # The folder of a saved index, file by file.
 #
-# `index.json` (format, version, metric, and the size and checksum of every other file), `vectors.npy`,
+# `index.json` (format, version, metric, and the size and CRC-32 of every other file), `vectors.npy`,
 # `norms.npy`, `ids.npy`; `graphs/`, a saved GraphSet, and `model/`, a saved model, or else `columns/`, one
-# file per column; `faiss.index` where the search is approximate. The checksums are CRC-32, which finds
-# damage at 2 GB/s; it is no protection against forgery.
+# file per column; `faiss.index` where the search is approximate. The checksums find damage; they are no
+# protection against forgery.
 
 
 def _files_of_atlas(content: Mapping[str, Any]) -> list[str]:
@@ -165,7 +161,7 @@ INDEX = FolderKind("an index", MARKER, FORMAT, lambda content: content["files"],
 
 
 def check_index_folder(folder: str | Path) -> None:
-    """Make sure, before the work that leads to it, that an index can be saved there: `check_replaceable`."""
+    """Make sure, before the work that leads to it, that an index can be saved there."""
     check_replaceable(folder, INDEX)
 
 
@@ -208,93 +204,39 @@ def write_index(
         if cells is not None:
             cells.save(work / FAISS)
         files = sorted(path for path in work.rglob("*") if path.is_file())
-        content["files"] = {path.relative_to(work).as_posix(): checksum(path) for path in files}
+        content["files"] = {path.relative_to(work).as_posix(): _checksum(path) for path in files}
         (work / MARKER).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def read_content(folder: str | Path, *, verify: bool) -> dict[str, Any]:
-    """What `index.json` says, once every file is there and, with `verify`, is what was written.
-
-    Raises:
-        FileMissing: the folder, or a file in it, is not there.
-        InvalidFile: it is no index, or a file is damaged.
-    """
-    folder = Path(folder)
+def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
+    """The settings of an index, and its rows as memory maps; `verify` compares checksums, too."""
     if not folder.is_dir():
         raise FileMissing(f"no index folder {folder}: infograph index, or GraphIndex.save, makes one")
     if not (folder / MARKER).is_file():
         raise InvalidFile(f"{folder} is not a saved index: it has no {MARKER}")
-    content = read_json(folder / MARKER)
-    if content.get("format") != FORMAT:
-        raise InvalidFile(
-            f"{folder} is not a saved index that this version reads (format {content.get('format')!r}, "
-            f"expected {FORMAT!r}; written by version {content.get('version', 'unknown')})"
-        )
-    expected = {"version", "metric", "approximate", "shape", "columns", "covered", "model", "files"}
-    missing = sorted(expected - set(content))
-    if missing or not _lists_files(content["files"]):
-        what = f"{missing[0]!r} is missing" if missing else "'files' lists no files"
-        raise InvalidFile(f"{folder / MARKER} is damaged: {what}; save the index again")
-    _check_files(folder, content["files"], verify=verify)
-    return content
+    with described(folder / MARKER, FORMAT, "a saved index", AGAIN) as content:
+        settings = {name: content[name] for name in ("metric", "approximate", "covered", "model")}
+        for name, expected in content["files"].items():
+            found = _checksum(folder / name, only_size=not verify)
+            if found != expected[: len(found)]:
+                raise InvalidFile(f"{folder / name} is damaged: not what {MARKER} says; {AGAIN}")
+        shape, names = content["shape"], content["columns"]
+        arrays = open_arrays(folder, {"vectors": shape, "norms": shape[:1], "ids": shape[:1]}, AGAIN)
+        graphs = open_graphs(folder / GRAPHS) if names is None else None
+        columns = all_columns(graphs) if graphs is not None else _read_columns(folder / COLUMNS, names)
+    vectors, norms, ids = (np.asarray(arrays[name]) for name in ("vectors", "norms", "ids"))
+    lengths = {len(ids), *map(len, columns.values()), len(ids if graphs is None else graphs)}
+    if vectors.dtype != np.float32 or len(lengths) > 1:
+        raise InvalidFile(f"{folder} is damaged: its parts are not of one length; {AGAIN}")
+    return settings, Store(np.array(ids), vectors, np.array(norms), columns, graphs)
 
 
-def _lists_files(files: Any) -> bool:
-    """Whether it is name -> [size, checksum]."""
-    return isinstance(files, dict) and all(isinstance(a, list) and len(a) == 2 for a in files.values())
-
-
-def _check_files(folder: Path, files: Mapping[str, Any], *, verify: bool) -> None:
-    for name, (size, _) in files.items():
-        if not (folder / name).is_file():
-            raise FileMissing(f"{folder / name} is missing: save the index again")
-        if (folder / name).stat().st_size != size:
-            raise InvalidFile(
-                f"{folder / name} is damaged: {(folder / name).stat().st_size} bytes, expected {size}; save "
-                f"the index again"
-            )
-    if not verify:
-        return
-    with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda name: checksum(folder / name), files)
-        for (name, expected), now in zip(files.items(), found, strict=True):
-            if now != expected:
-                raise InvalidFile(
-                    f"{folder / name} is damaged: its checksum is not the one in {MARKER}; save "
-                    f"the index again"
-                )
-
-
-def read_store(folder: Path, content: dict[str, Any]) -> Store:
-    """The rows of an index as memory maps."""
-    try:
-        arrays = {name: _open(folder / f"{name}.npy") for name in ("vectors", "norms", "ids")}
-        graphs = open_graphs(folder / GRAPHS) if content["columns"] is None else None
-        columns = all_columns(graphs) if graphs is not None else _read_columns(folder, content["columns"])
-        vectors, ids = arrays["vectors"], np.array(arrays["ids"])
-        lengths = {len(values) for values in (vectors, arrays["norms"], ids, *columns.values())}
-        fits = vectors.dtype == np.float32 and list(vectors.shape) == content["shape"] and len(lengths) == 1
-    except (TypeError, AttributeError, OSError, ValueError) as error:
-        if isinstance(error, InvalidFile | FileMissing):
-            raise
-        raise InvalidFile(f"{folder} is damaged ({error}): save the index again") from error
-    if not fits or (graphs is not None and len(graphs) != len(ids)):
-        raise InvalidFile(f"{folder} is damaged: its parts are not of one length; save the index again")
-    return Store(ids, vectors, np.array(arrays["norms"]), columns, graphs)
-
-
-def checksum(path: Path) -> list[int]:
-    """Size and CRC-32 of a file."""
-    size = crc = 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            size, crc = size + len(chunk), zlib.crc32(chunk, crc)
-    return [size, crc]
-
-
-def _open(path: Path) -> NDArray[Any]:
-    """A memory map, as a plain array."""
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+def _checksum(path: Path, *, only_size: bool = False) -> list[int]:
+    """Size and CRC-32 of a file, or its size alone."""
+    if not path.is_file():
+        raise FileMissing(f"{path} is missing: {AGAIN}")
+    size = path.stat().st_size
+    return [size] if only_size else [size, zlib.crc32(np.memmap(path, mode="r").data) if size else 0]
 
 
 def _write_columns(folder: Path, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -311,54 +253,12 @@ def _write_columns(folder: Path, columns: Mapping[str, NDArray[Any]]) -> None:
 def _read_columns(folder: Path, names: list[str]) -> dict[str, NDArray[Any]]:
     columns = {}
     for place, name in enumerate(names):
-        path = folder / COLUMNS / f"{place}.json"
-        if path.is_file():
-            columns[name] = objects(json.loads(path.read_text()))
-        else:
-            columns[name] = _open(path.with_suffix(".npy"))
+        path = folder / f"{place}.json"
+        try:
+            if path.is_file():
+                columns[name] = objects(json.loads(path.read_text()))
+            else:
+                columns[name] = np.load(path.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InvalidFile(f"{path} is damaged ({error}): {AGAIN}") from error
     return columns
-
-
-def join_graphs(old: GraphSet, new: GraphSet) -> GraphSet:
-    """Both sets with the columns of the old one: missing values are NaN, "" or of no known category.
-
-    Raises:
-        SchemaMismatch: a column is of another kind or width, or the graphs were read with other options.
-    """
-    counts = {"node": new.n_nodes, "edge": new.n_edges, "graph": len(new)}
-    filled: dict[str, dict[str, NDArray[Any]]] = {level: {} for level in LEVELS}
-    schema = new.schema
-    for level in LEVELS:
-        columns: list[Column] = []
-        for column in getattr(old.schema, level):
-            own = new.schema.column(level, column.name)
-            columns.append(own or column)
-            values = getattr(new, level).get(column.name)
-            filled[level][column.name] = _empty(column, counts[level]) if values is None else values
-        schema = schema.replace(level, columns)
-    changed: dict[str, Any] = filled
-    return concatenate([old, replace(new, schema=schema, **changed)])
-
-
-def join_columns(
-    old: Mapping[str, NDArray[Any]], new: Mapping[str, NDArray[Any]], n_rows: int
-) -> dict[str, NDArray[Any]]:
-    """The columns of `old` with `n_rows` more values each, missing ones where `new` has no such column."""
-    return {name: _joined(values, new.get(name), n_rows) for name, values in old.items()}
-
-
-def _joined(old: NDArray[Any], new: NDArray[Any] | None, n_rows: int) -> NDArray[Any]:
-    if new is None and old.dtype.kind in MISSING:
-        new = np.full((n_rows, *old.shape[1:]), MISSING[old.dtype.kind], old.dtype)
-    if new is not None and old.ndim == new.ndim and (old.dtype.kind == new.dtype.kind or old.ndim > 1):
-        return np.concatenate([old, new])
-    return objects([*old.tolist(), *([None] * n_rows if new is None else new.tolist())])
-
-
-def _empty(column: Column, n_rows: int) -> NDArray[Any]:
-    """A column without a single value."""
-    if column.kind == "categorical":
-        return np.full(n_rows, column.unknown, np.int32)
-    if column.kind == "text":
-        return np.full(n_rows, "", np.str_)
-    return np.full((n_rows, column.width) if column.width != 1 else n_rows, np.nan, np.float32)

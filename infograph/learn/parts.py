@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import Mark, Task, check_each_class, check_task, missing, task_of, without_mark
+from infograph.data.labels import (
+    ClassTargets,
+    Mark,
+    Targets,
+    Task,
+    check_numbers,
+    class_targets,
+    numeric_targets,
+    task_of,
+    without_mark,
+)
 from infograph.data.schema import Column
-from infograph.data.splits import Split, semi_supervised_split
+from infograph.data.splits import Split, semi_supervised_split, split_by_scaffold
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
 
 How = Literal["random", "scaffold"]
-TENTH = 0.1
-MOST = 10_000  # held out by default: a tenth of the labelled graphs, at most as many as the paper's for QM9
+MOST_HELD_OUT = 10_000  # by default: a tenth of the labelled graphs, at most as many as the paper's for QM9
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +36,7 @@ class Parts:
 
     Attributes:
         targets: the graph columns to predict.
-        task: as numbers or as classes.
+        task: whether as numbers or as classes.
         train: graphs to learn from, the labelled ones first; the labels of all others are hidden.
         n_labelled: how many of them are labelled.
         validation, test: graphs to choose by and to test on, all labelled; perhaps none.
@@ -89,57 +98,63 @@ def make_parts(
         how: "random", in which classes are spread evenly; or "scaffold", for molecules.
         unlabelled: one more value that means unlabelled; in the parts it is a missing one.
         seed: of all draws.
-
-    Raises:
-        SchemaMismatch: there is no such column.
-        InvalidTarget: not one label, several targets of which one holds classes, or a -1 in doubt.
-        InvalidParameter: there are fewer labels than asked for, or than classes; or no `unlabelled` value.
     """
     names = tuple(graph_column(graphs.schema, name).name for name in targets)
     graphs = without_mark(graphs, names, unlabelled, needed=True)
     columns = [graph_column(graphs.schema, name) for name in names]
     task = task or task_of(graphs, columns)
-    check_task(graphs, columns, task)
-    known = np.zeros(len(graphs), bool)
-    for column in columns:
-        known |= _known(graphs, column)
+    read = _read(graphs, columns, task)
+    known = read.labelled
     rows = np.flatnonzero(known)
     if not len(rows):
-        listed = ", ".join(repr(column.name) for column in columns)
         raise InvalidTarget(
-            f"not one of {len(graphs):,} graphs has a value of {listed}: there is nothing to learn"
+            f"not one of {len(graphs):,} graphs has a value of {', '.join(map(repr, names))} to learn"
         )
     held_out = (_count("validation", validation, len(rows)), _count("test", test, len(rows)))
     n_labelled = _labelled(labelled, len(rows), held_out)
-    classes = graphs.values("graph", columns[0].name) if task == "classification" else None
+    codes = read.codes if isinstance(read, ClassTargets) else None
     if how == "scaffold":
         split = _by_scaffold(graphs, known, n_labelled, held_out, seed)
     else:
-        split = _at_random(rows, None if classes is None else classes[rows], n_labelled, held_out, seed)
+        split = _at_random(rows, None if codes is None else codes[rows], n_labelled, held_out, seed)
         split = replace(split, unlabelled=np.concatenate([split.unlabelled, np.flatnonzero(~known)]))
-    if classes is not None and labelled is not None:
-        check_each_class(classes[known], classes[split.labelled], classes[split.validation], labelled)
-    learned = hide(graphs[split.train], columns, np.arange(len(split.labelled), len(split.train)))
-    return Parts(names, task, learned, len(split.labelled), graphs[split.validation], graphs[split.test])
+    if codes is not None and labelled is not None:
+        learned = set(codes[split.labelled].tolist())
+        absent = set(codes[rows].tolist()) - learned
+        if labelled < len(learned | absent) or absent & set(codes[split.validation].tolist()):
+            raise InvalidParameter(
+                f"labelled={labelled} is too small for {len(learned | absent)} classes: {len(absent)} of "
+                "them would have no label to learn from; use more labels, or all"
+            )
+    train = _hide(graphs[split.train], columns, len(split.labelled))
+    return Parts(names, task, train, len(split.labelled), graphs[split.validation], graphs[split.test])
 
 
-def hide(graphs: GraphSet, columns: Sequence[Column], rows: IntArray) -> GraphSet:
-    """`graphs` without the values of some rows."""
+def _read(graphs: GraphSet, columns: Sequence[Column], task: Task) -> Targets | ClassTargets:
+    names = [column.name for column in columns]
+    if task == "regression":
+        for column in columns:
+            check_numbers(graphs, column)
+        return numeric_targets(names, graphs, fitting=False)
+    if len(names) > 1:
+        raise InvalidTarget(
+            f"classes are predicted for one column, not {', '.join(names)}: train one model each"
+        )
+    return class_targets(names[0], graphs, fitting=False)
+
+
+def _hide(graphs: GraphSet, columns: Sequence[Column], n_labelled: int) -> GraphSet:
+    """`graphs` with the values of the first `n_labelled` only."""
     for column in columns:
         values = graphs.graph[column.name].copy()
-        values[rows] = {"float": np.nan, "text": "", "categorical": column.unknown}[column.kind]
+        values[n_labelled:] = {"float": np.nan, "text": "", "categorical": column.unknown}[column.kind]
         graphs = graphs.with_column("graph", column, values)
     return graphs
 
 
-def _known(graphs: GraphSet, column: Column) -> NDArray[np.bool_]:
-    known = ~missing(graphs.values("graph", column.name))
-    return known if known.ndim == 1 else np.asarray(known.any(axis=1))
-
-
 def _count(name: str, asked: float | None, n_labelled: int) -> int:
     if asked is None:
-        return min(round(TENTH * n_labelled), MOST)
+        return min(round(0.1 * n_labelled), MOST_HELD_OUT)
     if not asked >= 0 or (asked >= 1 and asked != int(asked)):
         raise InvalidParameter(f"{name}={asked:g}: expected a share below 1, or a whole number of graphs")
     return int(asked) if asked >= 1 or not asked else max(1, round(asked * n_labelled))
@@ -159,37 +174,26 @@ def _labelled(asked: int | None, n_known: int, held_out: tuple[int, int]) -> int
 
 
 def _at_random(
-    rows: IntArray, classes: NDArray[Any] | None, labelled: int, held_out: tuple[int, int], seed: int
+    rows: IntArray, codes: IntArray | None, labelled: int, held_out: tuple[int, int], seed: int
 ) -> Split:
-    drawn = semi_supervised_split(
-        len(rows), labelled=labelled, validation=held_out[0], test=held_out[1], seed=seed
-    )
+    validation, test = held_out
+    drawn = semi_supervised_split(len(rows), labelled=labelled, validation=validation, test=test, seed=seed)
     order = np.concatenate([drawn.test, drawn.validation, drawn.labelled, drawn.unlabelled])
-    if classes is not None:
-        order = order[_spread(classes[order])]
-    stops = np.cumsum([held_out[1], held_out[0], labelled])
-    test, validation, learned, rest = (rows[part] for part in np.split(order, stops))
-    return Split(learned, validation, test, unlabelled=rest)
-
-
-def _spread(classes: NDArray[Any]) -> IntArray:
-    """An order in which every stretch has about the shares of classes that the whole has. (G,) -> (G,)."""
-    place = np.zeros(len(classes))
-    for label in set(classes.tolist()):
-        members = np.flatnonzero(classes == label)
-        place[members] = (np.arange(len(members)) + 0.5) / len(members)
-    return np.argsort(place, kind="stable")
+    if codes is not None:  # an order in which every stretch has about the shares of classes of the whole
+        place = np.zeros(len(rows))
+        for code in range(codes.max() + 1):
+            members = np.flatnonzero(codes[order] == code)
+            place[members] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+        order = order[np.argsort(place, kind="stable")]
+    tested, validated, learned, rest = np.split(rows[order], np.cumsum([test, validation, labelled]))
+    return Split(learned, validated, tested, unlabelled=rest)
 
 
 def _by_scaffold(
     graphs: GraphSet, known: NDArray[np.bool_], labelled: int, held_out: tuple[int, int], seed: int
 ) -> Split:
-    from infograph.data.splits import scaffold_split
-
-    mark = Column(" labelled", "float")  # several targets count as labelled where one of them is
-    marked = graphs.with_column("graph", mark, np.where(known, 1.0, np.nan))
     first, second = held_out[0] / known.sum(), held_out[1] / known.sum()
-    split = scaffold_split(marked, (1 - first - second, first, second), target=mark.name, seed=seed)
+    split = split_by_scaffold(graphs, known, (1 - first - second, first, second), seed)
     rng = np.random.default_rng(seed)
     order, validation = rng.permutation(split.labelled), rng.permutation(split.validation)
     rest = np.concatenate([order[labelled:], split.unlabelled])

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import id_array, objects
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import class_name, missing, numeric_targets, without_mark
 from infograph.data.schema import Column
@@ -48,7 +47,7 @@ class Predictions:
 
     columns: dict[str, NDArray[Any]]
     units: dict[str, str] = field(default_factory=dict)
-    scores: tuple[Score, ...] = ()
+    scores: tuple[TargetError, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -79,53 +78,49 @@ def predict_table(
         probabilities: whether every class gets a column, and not only the predicted one's probability.
         std: whether the spread of an ensemble is added.
         keep_places: whether rejected inputs keep their rows, with NaN and the column `problem`.
-
-    Raises:
-        InvalidParameter: the model does not predict, or has no probabilities or spread.
     """
-    check_predicts(model, probabilities=probabilities)
+    check_predicts(model, probabilities=probabilities, std=std)
+    _check_own(columns, keep_places)
     found, predicted = _predict(model, graphs, probabilities, std)
     own = {}
     for name in (graph_column(graphs.schema, column).name for column in columns):
-        if keep_places and name == PROBLEM:
-            raise InvalidParameter(
-                f"the column {PROBLEM!r} says why a row is empty: leave the graphs' own one out"
-            )
         own[f"measured {name}" if name in found or name == ID else name] = graph_values(graphs, name)
     scores, notes = score_predictions(model, graphs, predicted)
     table = {ID: graphs.ids, **own, **found}
     if keep_places and graphs.rejected:
         table = _in_place(table, graphs)
-    units = {} if hasattr(model, "classes_") else _units(model, std)
+    named = (
+        {} if hasattr(model, "classes_") else dict(zip(model.target_names_, model.target_units_, strict=True))
+    )
+    spread = {_spread_name(name): unit for name, unit in named.items()} if std else {}
+    units = {name: unit for name, unit in {**named, **spread}.items() if unit}
     return Predictions(table, units, tuple(scores), tuple(notes))
 
 
-def check_predicts(model: Any, *, probabilities: bool = False) -> None:
-    """Refuse models that only make vectors.
-
-    Raises:
-        InvalidParameter: says what the model can do.
-    """
-    kind = type(model).__name__
+def check_predicts(model: Any, *, probabilities: bool = False, std: bool = False) -> None:
+    """Refuse models that cannot give what is asked for; the message says what they can do."""
+    kind = _article(type(model).__name__)
     if not isinstance(model, GraphPredictor):
-        raise InvalidParameter(
-            f"{_article(kind)} makes vectors and predicts nothing: train with --target, or use "
-            f"infograph embed"
-        )
+        raise InvalidParameter(f"{kind} makes vectors and predicts nothing: train a model with a target")
     if probabilities and not hasattr(model, "classes_"):
-        raise InvalidParameter(f"{_article(kind)} that predicts numbers has no probabilities of classes")
+        raise InvalidParameter(f"{kind} that predicts numbers has no probabilities of classes")
+    if std and not hasattr(model, "_with_spread"):
+        raise InvalidParameter(f"{kind} is no ensemble and has no spread")
+    if std and len(getattr(model, "models_", ())) == 1:
+        raise InvalidParameter("the model is one network and so has no spread: train one with n_models=5")
+
+
+def _check_own(columns: Sequence[str], keep_places: bool) -> None:
+    if keep_places and PROBLEM in columns:
+        raise InvalidParameter(
+            f"the column {PROBLEM!r} says why a row is empty: leave the graphs' own one out"
+        )
 
 
 def _predict(
     model: Any, graphs: GraphSet, probabilities: bool, std: bool
 ) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
     """The columns of predictions by name, and the bare predictions."""
-    if std and not hasattr(model, "_with_spread"):
-        raise InvalidParameter(f"{_article(type(model).__name__)} is no ensemble and has no spread")
-    if std and len(getattr(model, "models_", ())) == 1:
-        raise InvalidParameter(
-            "--std: the model is one network and so has no spread; train one with --n-models 5, for instance"
-        )
     names = model.target_names_
     if not hasattr(model, "classes_"):
         predicted, spread = model.predict(graphs, return_std=True) if std else (model.predict(graphs), None)
@@ -154,45 +149,25 @@ def _spread_name(target: str) -> str:
     return f"{split_header(target)[0]} {STD}"
 
 
-def _units(model: GraphPredictor, std: bool) -> dict[str, str]:
-    named = dict(zip(model.target_names_, model.target_units_, strict=True))
-    spread = {_spread_name(name): unit for name, unit in named.items()} if std else {}
-    return {name: unit for name, unit in {**named, **spread}.items() if unit}
-
-
 def _in_place(table: dict[str, NDArray[Any]], graphs: GraphSet) -> dict[str, NDArray[Any]]:
     """All rows with gaps where inputs were rejected, and the column that says why."""
-    bad = {item.index: item for item in graphs.rejected}
-    good = [row for row in range(len(graphs) + len(bad)) if row not in bad]
-    ids: list[Any] = [bad[row].graph_id if row in bad else None for row in range(len(good) + len(bad))]
-    for row, graph_id in zip(good, table[ID].tolist(), strict=True):
-        ids[row] = graph_id
-    padded = {ID: id_array(ids)}
+    whole = Embeddings.of(graphs, np.zeros((len(graphs), 0), np.float32), keep_places=True)
+    bad = [item.index for item in graphs.rejected]
+    good = np.delete(np.arange(len(whole)), bad)
+    padded = {ID: whole.ids}
     for name, values in table.items():
         if name != ID:
-            padded[name] = _padded(values, good, len(ids))
-    padded[PROBLEM] = objects([bad[row].problem if row in bad else None for row in range(len(ids))])
-    return padded
-
-
-def _padded(values: NDArray[Any], good: list[int], n_rows: int) -> NDArray[Any]:
-    if values.dtype.kind == "f":
-        rows = np.full((n_rows, *values.shape[1:]), np.nan)
-        rows[good] = values
-        return rows
-    gaps: list[Any] = [None] * n_rows
-    for row, value in zip(good, values.tolist(), strict=True):
-        gaps[row] = value
-    return objects(gaps)
+            numbers = values.dtype.kind == "f"
+            rows = np.full(
+                (len(whole), *values.shape[1:]), np.nan if numbers else None, float if numbers else object
+            )
+            rows[good] = values if numbers else values.tolist()
+            padded[name] = rows
+    return {**padded, PROBLEM: whole.columns[PROBLEM]}
 
 
 def check_place(path: str | Path) -> None:
-    """Refuse, before the work that leads to it, a file that cannot be written.
-
-    Raises:
-        InvalidParameter: its ending says nothing, or it is a folder.
-        OSError: its folder cannot be written to.
-    """
+    """Refuse, before the work that leads to it, a file that cannot be written."""
     if Path(path).suffix not in (*PARQUET, *CSV, *JSON_LINES):
         raise InvalidParameter(f"{path}: predictions are written to .parquet, .csv or .json files")
     check_writable(path)
@@ -208,7 +183,10 @@ def write_predictions(predictions: Predictions, path: str | Path) -> Path:
     path = Path(path)
     with replaced_file(path) as work:
         if path.suffix in JSON_LINES:
-            work.write_text(_json_lines(predictions), encoding="utf-8")
+            heads = [predictions.header(name) for name in predictions.columns]
+            rows = (dict(zip(heads, row.values(), strict=True)) for row in rows_of(predictions))
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            work.write_text("".join(lines), encoding="utf-8")
         elif path.suffix in CSV:
             import pyarrow.csv as csv
 
@@ -225,17 +203,10 @@ def rows_of(predictions: Predictions) -> list[dict[str, Any]]:
     """One JSON-ready mapping per graph, by column name; None where a value is missing."""
     columns = {name: values.tolist() for name, values in predictions.columns.items()}
     rows = zip(*columns.values(), strict=True)
-    return [{name: _plain(value) for name, value in zip(columns, row, strict=True)} for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else value
-
-
-def _json_lines(predictions: Predictions) -> str:
-    heads = {name: predictions.header(name) for name in predictions.columns}
-    lines = ({heads[name]: value for name, value in row.items()} for row in rows_of(predictions))
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return [
+        {name: None if value != value else value for name, value in zip(columns, row, strict=True)}
+        for row in rows
+    ]
 
 
 def _table(predictions: Predictions, *, gaps: bool = False) -> Any:
@@ -253,7 +224,7 @@ def _table(predictions: Predictions, *, gaps: bool = False) -> Any:
 
 
 @dataclass(frozen=True)
-class Score:
+class TargetError:
     """The error of one target: the mean absolute one, or the share of wrong classes.
 
     Attributes:
@@ -274,16 +245,13 @@ class Score:
 
 def score_predictions(
     model: GraphPredictor, graphs: GraphSet, predicted: NDArray[Any]
-) -> tuple[list[Score], list[str]]:
+) -> tuple[list[TargetError], list[str]]:
     """The errors of the targets that the graphs have values of, and why others could not be compared.
 
-    Args:
-        model: whose predictions these are.
-        graphs: perhaps with the targets among their columns, named with or without their unit.
-        predicted: (G,) or (G, T) numbers, or (G,) classes.
+    The graphs may have the targets among their columns, named with or without their unit.
     """
     classes, notes = hasattr(model, "classes_"), []
-    scores: list[Score] = []
+    scores: list[TargetError] = []
     table = predicted.reshape(len(predicted), -1).T  # (T, G)
     for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
         found = _own_column(graphs, name)
@@ -299,7 +267,7 @@ def score_predictions(
         error = errors_between(model, table[place], graphs, [column.name])[0]
         if not math.isnan(error):
             known = np.count_nonzero(~missing(graphs.values("graph", column.name)))
-            scores.append(Score(name, WRONG if classes else unit, error, int(known)))
+            scores.append(TargetError(name, WRONG if classes else unit, error, int(known)))
     return scores, notes
 
 
@@ -318,8 +286,8 @@ def _other_unit(target: str, unit: str, column: Column) -> str:
     if column.unit:
         return f"{target} was not compared: it is in {column.unit} here, and predicted in {unit}."
     return (
-        f"{target} was not compared: the column {column.name!r} has no unit; if it is in {unit}, say "
-        f"--unit '{column.name}={unit}'."
+        f"{target} was not compared: the column {column.name!r} has no unit; if it is in {unit}, read it "
+        f"with units={{{column.name!r}: {unit!r}}}."
     )
 
 
@@ -331,32 +299,19 @@ def embed_to_file(
     columns: Sequence[str] = (),
     keep_places: bool = False,
 ) -> Embeddings:
-    """Write the vectors of `graphs` to a `.parquet`, `.csv` or `.npz` file, keyed by their ids.
+    """Write the vectors of `graphs` to a `.parquet` or `.csv` file, keyed by their ids.
 
-    Args:
-        model: a fitted model with vectors.
-        graphs: read with the model's schema.
-        path: the file; it appears whole or not at all.
-        columns: graph columns to write beside the vectors.
-        keep_places: whether rejected inputs keep their rows, with vectors of NaN and the column `problem`.
-
-    Raises:
-        InvalidParameter, SchemaMismatch: the model has no vectors, or the file's ending or a column's name is
-            not possible.
-        OSError: the file cannot be written.
+    With `keep_places` rejected inputs keep their rows, with vectors of NaN and the column `problem`. Whatever
+    cannot be written is refused before the vectors are computed.
     """
     check_embeds(model)
     check_ending(path)
     check_names(columns)
-    if keep_places and PROBLEM in columns:
-        raise InvalidParameter(
-            f"the column {PROBLEM!r} says why a row is empty: leave the graphs' own one out"
-        )
+    _check_own(columns, keep_places)
     for name in columns:
         graph_values(graphs, name)
     check_writable(path)
-    vectors = model.transform(graphs)
-    embeddings = Embeddings.of(graphs, vectors, columns=columns, keep_places=keep_places)
+    embeddings = Embeddings.of(graphs, model.transform(graphs), columns=columns, keep_places=keep_places)
     write_embeddings(embeddings, path)
     return embeddings
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
-from infograph.data.graphset import GraphSet
 from infograph.data.labels import Task
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter
@@ -18,8 +17,8 @@ from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
 from infograph.learn.parts import Parts
 from infograph.learn.predictions import errors_of
-from infograph.learn.tune import AnnounceGrid, GridTrial, search_settings
-from infograph.objectives import TITLES
+from infograph.learn.tune import AnnounceGrid, Trial, search_settings
+from infograph.parameters import described
 from infograph.progress import WRONG, Watcher, validation_unit
 
 References = Literal["none", "usual", "all"]
@@ -47,7 +46,7 @@ class Learned:
     model: SemiSupervised
     parts: Parts
     rows: tuple[ErrorRow, ...]
-    trials: tuple[GridTrial, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -55,11 +54,11 @@ class Learned:
         content: dict[str, Any] = {
             "task": self.parts.task,
             "targets": list(self.parts.targets),
-            "objective": self.model.objective,
+            "objective": described(self.model)["objective"],
             "graphs": self.parts.counts,
             "epochs": len(history),
             "last_epoch": history[-1] if history else {},
-            "table": [row.to_dict() for row in self.rows],
+            "table": [vars(row) for row in self.rows],
         }
         return {**content, "search": [vars(trial) for trial in self.trials]} if self.trials else content
 
@@ -86,12 +85,11 @@ def learn(
         references: which methods to compare with.
         checkpoint, resume, watchers: as in `fit`.
         announce: called before each combination of the grid.
-
-    Raises:
-        InvalidParameter: a grid without validation graphs, or with a checkpoint.
     """
-    chosen_by = _validation(parts, validate_on)
-    trials: tuple[GridTrial, ...] = ()
+    if validate_on is not None and validate_on < 1:
+        raise InvalidParameter(f"validate_on={validate_on}: expected at least one graph")
+    chosen_by = (parts.validation[:validate_on], parts.y) if len(parts.validation) else None
+    trials: tuple[Trial, ...] = ()
     if grid:
         if chosen_by is None:
             raise InvalidParameter(f"a search over {', '.join(grid)} needs validation graphs: hold some out")
@@ -110,7 +108,7 @@ def learn(
             resume=resume,
             watchers=watchers,
         )
-    rows = [*error_rows(TITLES[model.objective], model, parts), *reference_rows(parts, references)]
+    rows = [*error_rows(model._parts()["objective"].title, model, parts), *reference_rows(parts, references)]
     return Learned(model, parts, tuple(rows), trials)
 
 
@@ -127,17 +125,8 @@ def runs_of(estimator: SemiSupervised, grid: Mapping[str, Sequence[Any]]) -> int
 
 def announcement(number: int, total: int, settings: Mapping[str, Any]) -> str:
     """A line on the combination that is trained next."""
-    return (
-        f"setting {number} of {total}: {', '.join(f'{name} {value:g}' for name, value in settings.items())}"
-    )
-
-
-def _validation(parts: Parts, validate_on: int | None) -> tuple[GraphSet, Any] | None:
-    if validate_on is not None and validate_on < 1:
-        raise InvalidParameter(f"validate_on={validate_on}: expected at least one graph")
-    if not len(parts.validation):
-        return None
-    return parts.validation[:validate_on], parts.y
+    chosen = ", ".join(f"{name} {value:g}" for name, value in settings.items())
+    return f"setting {number} of {total}: {chosen}"
 
 
 @dataclass(frozen=True)
@@ -155,10 +144,6 @@ class ErrorRow:
     validation: float
     test: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
-
 
 def error_rows(method: str, model: GraphPredictor, parts: Parts) -> list[ErrorRow]:
     """The errors of a fitted model on the validation and the test graphs, one row per target."""
@@ -173,8 +158,8 @@ def gaps(rows: Sequence[ErrorRow], parts: Parts) -> list[str]:
     for name, graphs in (("validation", parts.validation), ("test", parts.test)):
         if not len(graphs):
             reasons.append(
-                f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out; label "
-                f"more, or hold some out with --{name}."
+                f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out for "
+                f"{name}; label more, or hold some out."
             )
             continue
         empty = dict.fromkeys(row.target for row in rows if math.isnan(getattr(row, name)))
@@ -191,20 +176,14 @@ def reference_rows(parts: Parts, which: References = "usual") -> Iterator[ErrorR
     "usual" are the mean and, where nodes have categories, least squares on their counts; "all" adds a random
     forest on Morgan fingerprints, for molecules.
     """
-    labelled = parts.train[: parts.n_labelled]
-    for name, model in _models(parts, which):
+    mean, counts, forest = NAMES[parts.task]
+    schema, labelled = parts.train.schema, parts.train[: parts.n_labelled]
+    models: dict[str, Any] = {} if which == "none" else {mean: MeanPredictor(parts.task)}
+    if models and any(column.kind == "categorical" for column in schema.features("node")):
+        models[counts] = AtomCounts(task=parts.task)
+    if which == "all" and schema.column("graph", "smiles") is not None:
+        models[forest] = FingerprintForest(task=parts.task)
+    for name, model in models.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model itself has said it
             yield from error_rows(name, model.fit(labelled, parts.y), parts)
-
-
-def _models(parts: Parts, which: References) -> Iterator[tuple[str, Any]]:
-    mean, counts, forest = NAMES[parts.task]
-    schema = parts.train.schema
-    if which == "none":
-        return
-    yield mean, MeanPredictor(parts.task)
-    if any(column.kind == "categorical" for column in schema.features("node")):
-        yield counts, AtomCounts(task=parts.task)
-    if which == "all" and schema.column("graph", "smiles") is not None:
-        yield forest, FingerprintForest(task=parts.task)

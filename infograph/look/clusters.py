@@ -13,7 +13,7 @@ from sklearn.cluster import HDBSCAN
 from threadpoolctl import threadpool_limits
 
 from infograph.errors import InvalidParameter
-from infograph.look.project import principal_components
+from infograph.look.project import Floats, principal_components
 from infograph.progress import OnProgress
 
 COMPONENTS = 5  # of 3, 5 and 10 the one with the fewest graphs in no cluster on MUTAG and IMDB-BINARY
@@ -22,7 +22,7 @@ SAMPLE = 30_000  # graphs that are clustered themselves; time grows with their s
 SMALLEST = 5  # of any cluster
 NOISE = -1
 REACHED = 95  # per cent of a cluster's members have their nearest fellow within its reach
-MOST = 1000  # members to which distances are summed; spread evenly over the cluster where it has more
+MEDOID_SAMPLE = 1000  # members to which distances are summed, spread evenly over a larger cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class Clusters:
     """
 
     labels: NDArray[np.int64]
-    probability: NDArray[np.float64]
+    probability: Floats
     sizes: tuple[int, ...]
-    points: NDArray[np.float64]
+    points: Floats
     min_size: int
     n_clustered: int
 
@@ -92,9 +92,6 @@ def find_clusters(
             the square root of G, at least 5.
         random_state: seed of the sample. The same vectors and seed give the same clusters.
         progress: called with graphs done and graphs in all.
-
-    Raises:
-        InvalidParameter: vectors that are not finite, or a setting out of range.
     """
     coordinates = principal_components(vectors, components, residual=True)  # (G, c + 1)
     points, distance = coordinates[:, :-1], coordinates[:, -1]
@@ -104,17 +101,18 @@ def find_clusters(
         raise InvalidParameter(f"min_size={min_size}: expected 2 or more graphs, or None")
     tell = progress or (lambda done, total: None)
     tell(0, total)
-    chosen = _sample(total, random_state)
-    wanted = max(2, round(min_size * len(chosen) / total))
-    labels = np.full(total, NOISE, np.int64)
-    probability = np.zeros(total)
-    labels[chosen], probability[chosen] = _hdbscan(points[chosen], wanted)
+    chosen = np.arange(total)
+    if total > SAMPLE:
+        chosen = np.sort(np.random.default_rng(random_state).choice(total, SAMPLE, replace=False))
+    labels, probability = np.full(total, NOISE, np.int64), np.zeros(total)
+    labels[chosen], probability[chosen] = _hdbscan(
+        points[chosen], max(2, round(min_size * len(chosen) / total))
+    )
     tell(len(chosen), total)
     if len(chosen) < total:
         rest = np.setdiff1d(np.arange(total), chosen)
-        labels[rest], probability[rest] = join_nearest(
-            points[rest], points[chosen], labels[chosen], probability[chosen]
-        )
+        core = points[chosen], labels[chosen], probability[chosen]
+        labels[rest], probability[rest] = _join_nearest(points[rest], *core)
         tell(total, total)
     odd = _are_odd(labels, distance)
     labels[odd], probability[odd] = NOISE, 0.0
@@ -122,15 +120,8 @@ def find_clusters(
     return Clusters(labels, probability, sizes, points, min_size, len(chosen))
 
 
-def _sample(total: int, random_state: int) -> NDArray[np.intp]:
-    """Positions of the graphs to cluster, sorted; all of them unless there are too many."""
-    if total <= SAMPLE:
-        return np.arange(total)
-    return np.sort(np.random.default_rng(random_state).choice(total, SAMPLE, replace=False))
-
-
-def _hdbscan(points: NDArray[np.float64], min_size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    if len(points) < max(min_size, 2) or not points.shape[1]:
+def _hdbscan(points: Floats, min_size: int) -> tuple[NDArray[np.int64], Floats]:
+    if len(points) < min_size or not points.shape[1]:
         return np.full(len(points), NOISE, np.int64), np.zeros(len(points))
     found = HDBSCAN(
         min_cluster_size=min_size,
@@ -144,7 +135,25 @@ def _hdbscan(points: NDArray[np.float64], min_size: int) -> tuple[NDArray[np.int
     return found.labels_.astype(np.int64), np.asarray(found.probabilities_, dtype=np.float64)
 
 
-def _are_odd(labels: NDArray[np.int64], distance: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _join_nearest(
+    points: Floats, core: Floats, labels: NDArray[np.int64], probability: Floats
+) -> tuple[NDArray[np.int64], Floats]:
+    """The label and probability of the nearest point of `core`, where its cluster reaches that far."""
+    inside = np.flatnonzero(labels != NOISE)
+    if not len(inside):
+        return np.full(len(points), NOISE, np.int64), np.zeros(len(points))
+    reach = np.zeros(int(labels.max()) + 1)
+    for label in np.unique(labels[inside]):
+        members = core[labels == label]
+        distances = cKDTree(members).query(members, k=[2])[0][:, 0]
+        reach[label] = np.percentile(distances[np.isfinite(distances)], REACHED)
+    distance, nearest = cKDTree(core[inside]).query(points)
+    near = inside[nearest]
+    reached = distance <= reach[labels[near]]
+    return np.where(reached, labels[near], NOISE), np.where(reached, probability[near], 0.0)
+
+
+def _are_odd(labels: NDArray[np.int64], distance: Floats) -> NDArray[np.bool_]:
     """Members much farther from the plane of the components than their cluster: Tukey's outer fence. (G,).
 
     Where members are equal there is no spread of their own, and that of all graphs is allowed instead.
@@ -160,55 +169,18 @@ def _are_odd(labels: NDArray[np.int64], distance: NDArray[np.float64]) -> NDArra
 
 def _largest_first(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, ...]]:
     """Clusters numbered by size; of equal ones the one whose first graph comes first."""
-    known = labels[labels != NOISE]
-    names, first, counts = np.unique(known, return_index=True, return_counts=True)
+    names, first, counts = np.unique(labels[labels != NOISE], return_index=True, return_counts=True)
     order = np.lexsort((first, -counts))
     number = {int(names[place]): rank for rank, place in enumerate(order)}
     renamed = np.array([number.get(int(label), NOISE) for label in labels], np.int64)
     return renamed, tuple(int(counts[place]) for place in order)
 
 
-def join_nearest(
-    points: NDArray[np.float64],
-    core: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    probability: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The cluster of each point, and the probability of the clustered point it joins.
-
-    Args:
-        points: (R, c) what is to be assigned.
-        core: (S, c) what was clustered.
-        labels, probability: (S,) with which result; -1 is noise, which nothing joins.
-
-    Returns:
-        (R,) labels, -1 where no cluster reaches, and (R,) probabilities, 0 there.
-    """
-    inside = np.flatnonzero(labels != NOISE)
-    if not len(inside):
-        return np.full(len(points), NOISE, np.int64), np.zeros(len(points))
-    reach = _reaches(core[inside], labels[inside])
-    distance, nearest = cKDTree(core[inside]).query(points)
-    near = inside[nearest]
-    reached = distance <= reach[labels[near]]
-    return np.where(reached, labels[near], NOISE), np.where(reached, probability[near], 0.0)
-
-
-def _reaches(core: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Per cluster the distance within which 95 % of its members have their nearest fellow."""
-    reach = np.zeros(int(labels.max()) + 1)
-    for label in np.unique(labels):
-        members = core[labels == label]
-        distances = cKDTree(members).query(members, k=[2])[0][:, 0]
-        reach[label] = np.percentile(distances[np.isfinite(distances)], REACHED)
-    return reach
-
-
-def medoid(points: NDArray[np.float64]) -> int:
+def medoid(points: Floats) -> int:
     """The position of the point with the smallest sum of distances to all points (to 1,000 of many)."""
     others = points
-    if len(points) > MOST:
-        others = points[np.linspace(0, len(points) - 1, MOST).astype(np.int64)]
+    if len(points) > MEDOID_SAMPLE:
+        others = points[np.linspace(0, len(points) - 1, MEDOID_SAMPLE).astype(np.int64)]
     sums = np.zeros(len(points))
     for other in others:
         sums += np.sqrt(((points - other) ** 2).sum(axis=1))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from infograph.look.layout import Points, distinct, layout
 from infograph.look.molecules import LARGEST, draw_molecule, has_molecules, molecule_of
 from infograph.look.svg import (
     THUMBNAIL,
-    Scale,
     Theme,
     check_scores,
     check_size,
@@ -38,12 +36,9 @@ if TYPE_CHECKING:
 
 THUMBNAIL_SIZE = (120, 120)
 LARGE = (600, 600)
-MOST_NODES = 20_000
-LETTERS = 270_000  # of a drawing; edges beyond are left out
-MANY = 1_000  # nodes; beyond, they are strokes of one path per colour, and edges are hairlines
-NAMED = 300  # nodes that have a title each
-LEVELS = 32  # colours of scores in a drawing of many nodes, each one path
-MOST_MARKS = 1_000  # heads and self-loops; more would be a grey cloud
+MOST_NODES, MOST_EDGES = 2_000, 4_000  # in a drawing; more would be a grey cloud
+MOST_TITLES = 300  # nodes that have a title each
+ROW = 16.0  # pixels of a row of the legend
 
 
 def draw_graph(
@@ -59,8 +54,8 @@ def draw_graph(
 
     Molecules (graphs with the columns `element` and `bond` of `from_molecules`, QM9, and all of MUTAG and
     PTC_MR; `name_atoms` names those of a part of these two) are drawn by RDKit where it is installed. Other
-    graphs are laid out by springs; arcs without an opposite have a head. Beyond 1,000 nodes edges are
-    hairlines; beyond 20,000 nodes, or some 5,000 edges, a part is drawn and the picture says which.
+    graphs are laid out by springs; arcs without an opposite have a head. Of more than 2,000 nodes those with
+    most edges are drawn, of more than 4,000 edges a part without directions; the picture says so.
 
     Colours: with `scores` a scale with a legend, from blue over grey to orange around zero if there are both
     signs, else from pale to blue; without, elements as usual, or a hue per category of the first categorical
@@ -71,17 +66,12 @@ def draw_graph(
         index: which one; negative counts from the end.
         scores: one number per node of this graph, in its order, such as `InfoGraph.score_nodes` gives them.
             Of hydrogens that are nodes but not drawn, scores do not show.
-        size: width and height in pixels; `THUMBNAIL` is 120 x 120, `LARGE` 600 x 600.
+        size: width and height in pixels; `THUMBNAIL_SIZE` is 120 x 120, `LARGE` 600 x 600.
         theme: "light", "dark", or a Theme; its page "none" is see-through.
         hydrogens: whether hydrogens that are nodes are drawn as atoms.
-
-    Raises:
-        IndexError: there is no such graph.
-        InvalidParameter: scores of another number of nodes, an unknown theme, or an impossible size.
     """
     chosen, paper = check_size(size), check_theme(theme)
-    named = recognise_atoms(graphs)
-    graph = named[int(index)]
+    graph = recognise_atoms(graphs)[int(index)]
     values = None if scores is None else check_scores(scores, graph.n_nodes)
     title = f"graph {graph.ids[0]}"
     if graph.n_nodes == 0:
@@ -90,7 +80,7 @@ def draw_graph(
         smiles = f": {graph.graph['smiles'][0]}" if "smiles" in graph.graph else ""
         molecule = molecule_of(graph, 0, hydrogens=hydrogens)
         return draw_molecule(molecule, chosen, paper, title=title + smiles, scores=values)
-    return draw_network(graph, chosen, paper, title=title, scores=values)
+    return _draw_network(graph, chosen, paper, title, values)
 
 
 def contribution_drawing(
@@ -110,9 +100,6 @@ def contribution_drawing(
         model: a fitted InfoGraph.
         graph: one graph, as anything `model.transform` accepts.
         size, theme, hydrogens: as of `draw_graph`.
-
-    Raises:
-        InvalidParameter: another number of graphs, or a model that does not score nodes.
     """
     if not hasattr(model, "score_nodes"):
         raise InvalidParameter(f"{type(model).__name__} does not score nodes; give a fitted InfoGraph")
@@ -122,84 +109,60 @@ def contribution_drawing(
     return draw_graph(known, 0, scores=model.score_nodes(known), size=size, theme=theme, hydrogens=hydrogens)
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """The part of a graph that is drawn: its nodes, all arcs between them, those drawn, what is left out."""
-
-    nodes: IntArray
-    arcs: IntArray
-    drawn: IntArray
-    note: str
-
-
-def draw_network(
-    graph: GraphSet,
-    size: tuple[int, int],
-    theme: Theme,
-    *,
-    title: str,
-    scores: NDArray[np.float64] | None = None,
+def _draw_network(
+    graph: GraphSet, size: tuple[int, int], theme: Theme, title: str, scores: NDArray[np.float64] | None
 ) -> str:
-    """One graph as SVG.
-
-    Args:
-        graph: a set of one graph.
-        size: width and height in pixels.
-        theme: the page.
-        title: what the drawing is called.
-        scores: one number per node; else colours are those of the first categorical node column.
-    """
-    sample = _sample(graph)
-    colours = (
-        by_category(graph, sample.nodes, size, theme)
-        if scores is None
-        else by_score(scores[sample.nodes], size, theme)
-    )
+    nodes, arcs, drawn, note = _part(graph)
+    if scores is None:
+        colours = _by_category(graph, nodes, size, theme)
+    else:
+        colours = _by_score(scores[nodes], size, theme)
     width, height = size
-    small = min(size) < THUMBNAIL
-    noted = 0.0 if not sample.note or small else 16.0
+    noted = 0.0 if not note or min(size) < THUMBNAIL else 16.0
     margin = max(3.0, min(size) * 0.045)
     box = (margin, margin + noted, width - 2 * margin, height - 2 * margin - noted - colours.height)
-    points = layout(len(sample.nodes), sample.arcs, box)
-    radius = _radius(points, sample.drawn, size)
-    parts = [_edges(sample.drawn, points, size, theme, radius)]
-    parts += _nodes(points, colours, sample.nodes, scores, radius, theme)
-    parts.append(colours.legend)
+    points = layout(len(nodes), arcs, box)
+    radius = _radius(points, drawn, size)
+    titles = [""] * len(nodes)
+    if len(nodes) <= MOST_TITLES:
+        told = [""] * len(nodes) if scores is None else [f": {tell(score)}" for score in scores.tolist()]
+        titles = [
+            ", ".join(filter(None, (f"node {node}", name))) + score
+            for node, name, score in zip(nodes.tolist(), colours.names, told, strict=True)
+        ]
+    paper = theme.faint if theme.page == "none" else theme.page
+    edge = f'stroke="{paper}"' if scores is None else f'stroke="{theme.ink}" stroke-opacity="0.45"'
+    rim = f' class="node" {edge} stroke-width="{np.clip(radius * 0.12, 0.3, 1.2):.1f}"'
+    parts = [
+        *_edges(drawn, points, size, theme, radius),
+        *(
+            circle(x, y, radius, colour, title=title, more=rim)
+            for (x, y), colour, title in zip(points.tolist(), colours.fill, titles, strict=True)
+        ),
+        colours.legend,
+    ]
     if noted:
-        parts.append(label(margin, margin + 8, sample.note, 11, theme.ink, more=' opacity="0.75"'))
-    return document(width, height, theme, f"{title}; {sample.note}" if sample.note else title, parts)
+        parts.append(label(margin, margin + 8, note, 11, theme.ink, more=' opacity="0.75"'))
+    return document(width, height, theme, f"{title}; {note}" if note else title, parts)
 
 
-def _sample(graph: GraphSet) -> _Sample:
-    """All of a graph, or its nodes of highest degree and some of their edges, evenly spread."""
+def _part(graph: GraphSet) -> tuple[IntArray, IntArray, IntArray, str]:
+    """The nodes that are drawn, all arcs between them, those that are drawn, and what is left out."""
     nodes, arcs, notes = np.arange(graph.n_nodes), np.asarray(graph.edges, np.int64), []
     if graph.n_nodes > MOST_NODES:
         degree = np.bincount(arcs.ravel(), minlength=graph.n_nodes)
         nodes = np.sort(np.argsort(-degree, kind="stable")[:MOST_NODES])
-        number_of = np.full(graph.n_nodes, -1, np.int64)
-        number_of[nodes] = np.arange(MOST_NODES)
-        arcs = number_of[arcs]
-        arcs = arcs[:, (arcs >= 0).all(axis=0)]
+        arcs = np.searchsorted(nodes, arcs[:, np.isin(arcs, nodes).all(axis=0)])
         notes.append(f"the {MOST_NODES:,} of {graph.n_nodes:,} nodes with most edges")
-    lines = distinct(np.sort(arcs, axis=0))
-    most = _most_edges(len(nodes))
-    if lines.shape[1] > most:
-        notes.append(f"{most:,} of {lines.shape[1]:,} edges")
-        lines = lines[:, np.linspace(0, lines.shape[1] - 1, most).astype(np.int64)]
-        lines = np.hstack([lines, lines[::-1]])  # too many to show directions
-    else:
-        lines = arcs
-    notes += left_out(arcs)
-    return _Sample(nodes, arcs, lines, f"drawn: {', '.join(notes)}" if notes else "")
+    drawn, lines = arcs, distinct(np.sort(arcs, axis=0))
+    if lines.shape[1] > MOST_EDGES:
+        notes.append(f"{MOST_EDGES:,} of {lines.shape[1]:,} edges")
+        lines = lines[:, np.linspace(0, lines.shape[1] - 1, MOST_EDGES).astype(np.int64)]
+        drawn = np.hstack([lines, lines[::-1]])  # too many to show directions
+    return nodes, arcs, drawn, f"drawn: {', '.join(notes)}" if notes else ""
 
 
-def _most_edges(n_nodes: int) -> int:
-    """How many edges fit beside the nodes: dots and lines are 10 and 14 letters, with decimals 130 and 26."""
-    node, edge = (10, 14) if n_nodes > MANY else (130, 26)
-    return (LETTERS - node * n_nodes) // edge
-
-
-def _radius(points: NDArray[np.float64], arcs: IntArray, size: tuple[int, int]) -> float:
+def _radius(points: Points, arcs: IntArray, size: tuple[int, int]) -> float:
     """Of a node: a share of the room that each has, and of the length of an edge, so that edges are seen."""
     radius = 0.13 * (size[0] * size[1] / len(points)) ** 0.5
     between = arcs[:, arcs[0] != arcs[1]]
@@ -209,98 +172,60 @@ def _radius(points: NDArray[np.float64], arcs: IntArray, size: tuple[int, int]) 
     return float(np.clip(radius, 0.6, min(size) * 0.028))
 
 
-def _edges(
-    arcs: IntArray, points: NDArray[np.float64], size: tuple[int, int], theme: Theme, radius: float
-) -> str:
-    """All edges as one path; heads for arcs without an opposite, circles for self-loops."""
-    lines, single = plain_edges(arcs)
-    digits = 0 if len(points) > MANY else 1
+def _edges(arcs: IntArray, points: Points, size: tuple[int, int], theme: Theme, radius: float) -> list[str]:
+    """One path of lines, one of circles for self-loops, and one of heads for arcs without an opposite."""
+    between = distinct(arcs[:, arcs[0] != arcs[1]])  # repeated ones once
+    lines = distinct(np.sort(between, axis=0))
+    known = set(zip(*between.tolist(), strict=True))
+    single = between[:, [(v, u) not in known for u, v in between.T.tolist()]]
     start, stop = points[lines[0]], points[lines[1]]
     ink = float(np.linalg.norm(stop - start, axis=1).sum()) / (size[0] * size[1])  # length of line per area
-    thickness = 0.4 if len(points) > MANY else float(np.clip(1.4 / (1 + 4 * ink) ** 0.5, 0.5, 1.4))
-    thickness, opacity = min(thickness, max(radius * 0.35, 0.4)), max(0.48 / (1 + ink) ** 1.2, 0.16)
-    line = f'stroke="{theme.ink}" stroke-width="{thickness:.2f}" stroke-opacity="{opacity:.2f}"'
-    stroke = f'fill="none" {line}'
-    drawn = [f'<path class="edges" d="{_segments(start, stop, digits)}" {stroke}/>'] if len(start) else []
-    drawn += loops(arcs, points, radius, stroke)
-    drawn += arrow_heads(points[single[0]], points[single[1]], radius, theme.ink)
-    return "".join(drawn)
+    thickness = min(float(np.clip(1.4 / (1 + 4 * ink) ** 0.5, 0.5, 1.4)), max(radius * 0.35, 0.4))
+    opacity = max(0.48 / (1 + ink) ** 1.2, 0.16)
+    stroke = f'fill="none" stroke="{theme.ink}" stroke-width="{thickness:.2f}" stroke-opacity="{opacity:.2f}"'
+    ends = np.hstack([start, stop]).tolist()
+    segments = [f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for a, b, c, d in ends]
+    r = number(max(radius * 0.9, 1.5))
+    rings = points[np.unique(arcs[0, arcs[0] == arcs[1]])].tolist()
+    loops = [f"M{number(x)} {number(y)}a{r} {r} 0 1 1 .1 0" for x, y in rings]
+    heads = _heads(points[single[0]], points[single[1]], radius)
+    return [
+        *([f'<path class="edges" d="{"".join(segments)}" {stroke}/>'] if segments else []),
+        *([f'<path class="loops" d="{"".join(loops)}" {stroke}/>'] if loops else []),
+        *([f'<path class="heads" d="{heads}" fill="{theme.ink}" fill-opacity="0.55"/>'] if heads else []),
+    ]
 
 
-def _segments(start: NDArray[np.float64], stop: NDArray[np.float64], digits: int) -> str:
-    """Lines as a path; whole pixels with relative ends are 10 letters each."""
-    if digits:
-        pairs = zip(start.tolist(), stop.tolist(), strict=True)
-        return "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in pairs)
-    first = np.rint(start).astype(int)
-    step = (np.rint(stop).astype(int) - first).tolist()
+def _heads(start: Points, stop: Points, radius: float) -> str:
+    """Triangles that end at the rim of the target."""
+    along = stop - start
+    along = along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
+    across = along[:, ::-1] * [-1.0, 1.0]
+    size = max(radius * 1.1, 2.5)
+    tip = stop - along * (radius + 0.5)
+    left, right = (tip - along * size + side * across * size * 0.45 for side in (1, -1))
     return "".join(
-        f"M{a} {b}l{c}{d}" if d < 0 else f"M{a} {b}l{c} {d}"
-        for (a, b), (c, d) in zip(first.tolist(), step, strict=True)
+        f"M{number(a)} {number(b)}L{number(c)} {number(d)}L{number(e)} {number(f)}Z"
+        for a, b, c, d, e, f in np.hstack([tip, left, right]).tolist()
     )
 
 
-def _nodes(
-    points: NDArray[np.float64],
-    colours: NodeColours,
-    nodes: IntArray,
-    scores: NDArray[np.float64] | None,
-    radius: float,
-    theme: Theme,
-) -> list[str]:
-    if len(points) > MANY:
-        return _strokes(points, colours, radius)
-    paper = theme.faint if theme.page == "none" else theme.page
-    edge = f'stroke="{paper}"' if scores is None else f'stroke="{theme.ink}" stroke-opacity="0.45"'
-    rim = f' class="node" {edge} stroke-width="{np.clip(radius * 0.12, 0.3, 1.2):.1f}"'
-    titles = [""] * len(points)
-    if len(points) <= NAMED:
-        titles = [
-            _title(node, name, scores) for node, name in zip(nodes.tolist(), colours.names, strict=True)
-        ]
-    return [
-        circle(x, y, radius, colour, title=title, more=rim)
-        for (x, y), colour, title in zip(points.tolist(), colours.colours, titles, strict=True)
-    ]
-
-
-def _title(node: int, name: str, scores: NDArray[np.float64] | None) -> str:
-    parts = [f"node {node}", *([name] if name else [])]
-    return ", ".join(parts) + (f": {tell(float(scores[node]))}" if scores is not None else "")
-
-
-def _strokes(points: NDArray[np.float64], colours: NodeColours, radius: float) -> list[str]:
-    """Nodes as dots of one path per colour: a node costs nine letters instead of fifty."""
-    places = np.rint(points).astype(int).tolist()
-    dots: dict[str, list[str]] = {}
-    for (x, y), colour in zip(places, colours.colours, strict=True):
-        dots.setdefault(colour, []).append(f"M{x} {y}h0")
-    return [
-        f'<path class="nodes" d="{"".join(marks)}" stroke="{colour}" stroke-width="{2 * radius:.1f}" '
-        f'stroke-linecap="round" fill="none"/>'
-        for colour, marks in dots.items()
-    ]
-
-
-@dataclass(frozen=True)
-class NodeColours:
+class _Colours(NamedTuple):
     """A colour per node, the names they stand for (empty where they stand for numbers), and the legend."""
 
-    colours: list[str]
+    fill: list[str]
     names: list[str]
     legend: str
     height: float
 
 
-def by_score(scores: NDArray[np.float64], size: tuple[int, int], theme: Theme) -> NodeColours:
-    """Colours of a scale."""
+def _by_score(scores: NDArray[np.float64], size: tuple[int, int], theme: Theme) -> _Colours:
     scale = make_scale(scores, theme)
-    shown = scores if len(scores) <= 1000 else _rounded(scores, scale)
     legend = scale_legend(scale, size, theme)
-    return NodeColours(scale.colours(shown), [""] * len(scores), legend, legend_height(size))
+    return _Colours(scale.colours(scores), [""] * len(scores), legend, legend_height(size))
 
 
-def by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: Theme) -> NodeColours:
+def _by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: Theme) -> _Colours:
     """Hues of the first categorical node column; one hue where there is none.
 
     Seven categories have a hue, by their place in the schema, so that a category looks the same in all
@@ -308,7 +233,7 @@ def by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: 
     """
     column = next((c for c in graph.schema.node if c.kind == "categorical"), None)
     if column is None:
-        return NodeColours([theme.hues[0]] * len(nodes), [""] * len(nodes), "", 0.0)
+        return _Colours([theme.hues[0]] * len(nodes), [""] * len(nodes), "", 0.0)
     codes = np.asarray(graph.node[column.name])[nodes]
     present, counts = np.unique(codes, return_counts=True)
     ordered = present[np.argsort(-counts, kind="stable")].tolist()
@@ -322,7 +247,7 @@ def by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: 
     if len(entries) < len(ordered):
         entries.append((theme.missing, "other"))
     legend, height = _legend(entries, f"{column.name}: ", size, theme)
-    return NodeColours(
+    return _Colours(
         [hue.get(code, theme.missing) for code in codes.tolist()],
         [f"{column.name} {name[code]}" if code in name else "" for code in codes.tolist()],
         legend,
@@ -333,84 +258,22 @@ def by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: 
 def _legend(
     entries: list[tuple[str, str]], head: str, size: tuple[int, int], theme: Theme
 ) -> tuple[str, float]:
-    """Dots and names in rows at the lower edge; none in a thumbnail, where there is no room."""
+    """Dots and names in rows at the lower edge, and their height; none in a thumbnail."""
     width, height = size
     if min(size) < THUMBNAIL:
         return "", 0.0
-    rows: list[list[tuple[float, str, str]]] = [[]]
-    x = 0.0
+    placed, x, row = [], 0.0, 0
     for colour, name in [("", head), *((colour, shorten(name)) for colour, name in entries)]:
         length = 6.2 * len(name) + (18.0 if colour else 2.0)
-        if rows[-1] and x + length > width - 24:
-            rows.append([])
-            x = 0.0
-        rows[-1].append((x, colour, name))
+        if x and x + length > width - 24:
+            x, row = 0.0, row + 1
+        placed.append((x, row, colour, name))
         x += length + (10.0 if colour else 0.0)
-    top = height - 16.0 * len(rows)
+    top = height - ROW * (row + 1) + 4
     parts = []
-    for place, row in enumerate(rows):
-        y = top + 16.0 * place + 4
-        for x, colour, name in row:
-            if colour:
-                parts.append(circle(12 + x + 5, y - 1, 4, colour))
-            parts.append(label(12 + x + (13 if colour else 0), y + 3, name, 11, theme.ink))
-    return f'<g class="legend">{"".join(parts)}</g>', 16.0 * len(rows) + 6
-
-
-def _rounded(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    """Scores in a few levels, so that there are few colours."""
-    span = (scale.high - scale.low) or 1.0
-    return np.asarray(scale.low + np.rint((scores - scale.low) / span * LEVELS) / LEVELS * span)
-
-
-def plain_edges(arcs: IntArray) -> tuple[IntArray, IntArray]:
-    """Each edge once, without self-loops (2, e); and arcs that have no opposite (2, a).
-
-    A repeated edge is one line.
-    """
-    between = distinct(arcs[:, arcs[0] != arcs[1]])
-    if not between.shape[1]:
-        return between, between
-    base = int(between.max()) + 1
-    forward, backward = between[0] * base + between[1], between[1] * base + between[0]
-    place = np.searchsorted(forward, backward)  # they are sorted
-    opposite = forward[np.minimum(place, len(forward) - 1)] == backward
-    return distinct(np.sort(between, axis=0)), between[:, ~opposite]
-
-
-def left_out(arcs: IntArray) -> list[str]:
-    """What of a graph's arcs is too much to be shown, in words."""
-    _, single = plain_edges(arcs)
-    n_loops = len(np.unique(arcs[0, arcs[0] == arcs[1]]))
-    return [
-        *(["no self-loops"] if n_loops > MOST_MARKS else []),
-        *(["no directions"] if single.shape[1] > MOST_MARKS else []),
-    ]
-
-
-def arrow_heads(start: Points, stop: Points, radius: float, colour: str) -> list[str]:
-    """Triangles that end at the rim of the target, as one path."""
-    if not len(start) or len(start) > MOST_MARKS:
-        return []
-    along = stop - start
-    length = np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
-    along = along / length
-    across = along[:, ::-1] * [-1.0, 1.0]
-    size = max(radius * 1.1, 2.5)
-    tip = stop - along * (radius + 0.5)
-    left, right = (tip - along * size + side * across * size * 0.45 for side in (1, -1))
-    marks = [
-        f"M{number(a)} {number(b)}L{number(c)} {number(d)}L{number(e)} {number(f)}Z"
-        for (a, b), (c, d), (e, f) in zip(tip.tolist(), left.tolist(), right.tolist(), strict=True)
-    ]
-    return [f'<path class="heads" d="{"".join(marks)}" fill="{colour}" fill-opacity="0.55"/>']
-
-
-def loops(arcs: IntArray, points: Points, radius: float, stroke: str) -> list[str]:
-    """A small circle above every node with a self-loop, as one path."""
-    places = points[np.unique(arcs[0, arcs[0] == arcs[1]])]
-    if not len(places) or len(places) > MOST_MARKS:
-        return []
-    r = max(radius * 0.9, 1.5)
-    marks = [f"M{number(x)} {number(y)}a{number(r)} {number(r)} 0 1 1 .1 0" for x, y in places.tolist()]
-    return [f'<path class="loops" d="{"".join(marks)}" {stroke}/>']
+    for x, line, colour, name in placed:
+        y = top + ROW * line
+        if colour:
+            parts.append(circle(12 + x + 5, y - 1, 4, colour))
+        parts.append(label(12 + x + (13 if colour else 0), y + 3, name, 11, theme.ink))
+    return f'<g class="legend">{"".join(parts)}</g>', ROW * (row + 1) + 6

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra, shortest_path
 from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
-from infograph.data.graphset import IntArray, pointer
+from infograph.data.graphset import IntArray
 
 SMALL = 450  # nodes of a piece whose distances are all looked at
 GAP = 0.8  # between pieces, in lengths of an edge
@@ -19,7 +19,6 @@ STEP = 0.6  # between nodes without edges
 ALL_STEPS, FEWEST = 10_000, 8  # of the layouts of all pieces together, and of each at least
 Points = NDArray[np.float64]
 Box = tuple[float, float, float, float]
-STRESS_STEPS = 150
 STRESS_WORK = 16_000_000  # pairs times steps: a quarter of a second
 STILL = 2e-4  # movement per node, in lengths of an edge, at which nothing changes that could be seen
 PIVOTS = 12
@@ -60,7 +59,7 @@ def _place(n_nodes: int, edges: IntArray, steps: int) -> Points:
         return np.array([[0.0, 0.0], [1.0, 0.0]])
     both = np.hstack([edges, edges[::-1]])
     matrix = csr_array((np.ones(both.shape[1]), (both[0], both[1])), (n_nodes, n_nodes))
-    points = stress_layout(matrix, steps) if n_nodes <= SMALL else force_layout(matrix, edges)
+    points = _stress_layout(matrix, steps) if n_nodes <= SMALL else _force_layout(matrix, edges)
     points = points - points.mean(axis=0)
     _, axes = np.linalg.eigh(points.T @ points)
     axes = axes[:, ::-1]
@@ -71,17 +70,10 @@ def _pieces(n_nodes: int, edges: IntArray) -> list[tuple[IntArray, IntArray]]:
     """Pieces of two nodes or more, the largest first: their nodes, and edges in numbers of their own."""
     matrix = csr_array((np.ones(edges.shape[1], np.int8), (edges[0], edges[1])), (n_nodes, n_nodes))
     count, piece = connected_components(matrix, directed=False)
-    order = np.argsort(piece, kind="stable")
-    starts = pointer(np.bincount(piece, minlength=count))
-    own = np.empty(n_nodes, np.int64)
-    own[order] = np.arange(n_nodes) - np.repeat(starts[:-1], np.diff(starts))
-    owner = piece[edges[0]]
-    edge_order, edge_starts = np.argsort(owner, kind="stable"), pointer(np.bincount(owner, minlength=count))
-    numbered = own[edges[:, edge_order]]
-    found = [
-        (order[starts[k] : starts[k + 1]], numbered[:, edge_starts[k] : edge_starts[k + 1]])
-        for k in np.flatnonzero(np.diff(starts) > 1)
-    ]
+    found = []
+    for k in np.flatnonzero(np.bincount(piece, minlength=count) > 1):
+        nodes = np.flatnonzero(piece == k)
+        found.append((nodes, np.searchsorted(nodes, edges[:, piece[edges[0]] == k])))
     return sorted(found, key=lambda entry: (-len(entry[0]), int(entry[0][0])))
 
 
@@ -117,13 +109,8 @@ def _fit(points: Points, box: Box) -> Points:
 # faster than networkx's minimiser: 10 ms instead of 130 ms for 32 nodes.
 
 
-def stress_layout(matrix: csr_array, steps: int = STRESS_STEPS) -> Points:
-    """A point per node of a connected graph, an edge about as long as 1. (n, n) adjacency -> (n, 2).
-
-    Args:
-        matrix: which nodes are neighbours, symmetric.
-        steps: how often all nodes move at most; fewer for large graphs.
-    """
+def _stress_layout(matrix: csr_array, steps: int) -> Points:
+    """A point per node of a connected graph, an edge about as long as 1. (n, n) adjacency -> (n, 2)."""
     distances = np.asarray(shortest_path(matrix, directed=False, unweighted=True))  # (n, n)
     points = _start(distances)
     with np.errstate(divide="ignore"):
@@ -170,13 +157,8 @@ def _pull(points: Points, wanted: NDArray[np.float64]) -> Points:
 # between near nodes (Fruchterman and Reingold 1991) untangle what coincides, such as the leaves of a star.
 
 
-def force_layout(matrix: csr_array, edges: IntArray) -> Points:
-    """A point per node of a connected graph. (n, 2).
-
-    Args:
-        matrix: (n, n) its adjacency, symmetric.
-        edges: (2, e) each edge once.
-    """
+def _force_layout(matrix: csr_array, edges: IntArray) -> Points:
+    """A point per node of a connected graph, of its adjacency (n, n) and edges (2, e). (n, 2)."""
     n_nodes = matrix.shape[0]
     points = _pivot_layout(matrix)
     steps = int(np.clip(FORCES_WORK // n_nodes, 4, 60))
@@ -240,9 +222,5 @@ def _repulsion(points: Points) -> Points:
 
 def distinct(pairs: IntArray) -> IntArray:
     """Each pair of nodes once, sorted. (2, e) -> (2, at most e). Half a million take 50 ms."""
-    if not pairs.shape[1]:
-        return pairs.astype(np.int64)
-    base = int(pairs.max()) + 1
-    keys = np.sort(pairs[0].astype(np.int64) * base + pairs[1])
-    first = np.concatenate([[True], keys[1:] != keys[:-1]])
-    return np.stack(np.divmod(keys[first], base))
+    base = int(pairs.max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(pairs[0].astype(np.int64) * base + pairs[1]), base))

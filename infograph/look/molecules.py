@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import BOND, ELEMENT
-from infograph.errors import MissingExtra
 from infograph.look.svg import (
     THUMBNAIL,
     Theme,
@@ -28,10 +27,10 @@ HALO = 0.42  # radius of a coloured atom, in lengths of a bond
 BOND_SHARE, SMALL_BOND = 0.12, 0.18  # a bond is at most this share of a (small) picture: ethane is not huge
 HUES = {5: 3, 7: 0, 8: 1, 9: 2, 15: 4, 16: 4, 17: 2, 35: 2, 53: 2}  # element -> place among a theme's hues
 JUNK = re.compile(r"<\?xml.*?\?>|<!--.*?-->|<svg.*?>|</svg>| class='[^']*'|\n", re.DOTALL)
+BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC", "ZERO")  # of the codes of a bond column
 
 
-@dataclass(frozen=True)
-class Molecule:
+class Molecule(NamedTuple):
     """An RDKit molecule and its nodes: atom a is node `nodes[a]` of the graph."""
 
     mol: Any
@@ -41,15 +40,9 @@ class Molecule:
 def has_molecules(graphs: GraphSet) -> bool:
     """Whether these graphs have atoms and bonds that RDKit, which is installed, can read."""
     element, bond = graphs.schema.column("node", ELEMENT.name), graphs.schema.column("edge", BOND.name)
-    if element is None or bond is None or element.categories != ELEMENT.categories:
+    if element is None or bond is None or importlib.util.find_spec("rdkit") is None:
         return False
-    if bond.categories != BOND.categories:
-        return False
-    try:
-        import rdkit  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return element.categories == ELEMENT.categories and bond.categories == BOND.categories
 
 
 def molecule_of(graphs: GraphSet, index: int, *, hydrogens: bool = False) -> Molecule:
@@ -66,14 +59,9 @@ def molecule_of(graphs: GraphSet, index: int, *, hydrogens: bool = False) -> Mol
         graphs: molecules, by `has_molecules`.
         index: which.
         hydrogens: whether hydrogens that are nodes stay atoms.
-
-    Raises:
-        MissingExtra: RDKit is not installed.
     """
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
+    from rdkit import Chem, rdBase
+
     graph = graphs[index]
     with rdBase.BlockLogs():
         mol = _build(graph)
@@ -85,44 +73,44 @@ def molecule_of(graphs: GraphSet, index: int, *, hydrogens: bool = False) -> Mol
         mol.UpdatePropertyCache(strict=False)
         Chem.GetSymmSSSR(mol)  # rings, which removing hydrogens forgets
         nodes = tuple(atom.GetIntProp("node") for atom in mol.GetAtoms())
-        if "smiles" in graph.graph:
-            return _with_stereo(mol, nodes, str(graph.graph["smiles"][0]))
-    return Molecule(mol, nodes)
+        if "smiles" not in graph.graph:
+            return Molecule(mol, nodes)
+        told = Chem.MolFromSmiles(str(graph.graph["smiles"][0]))
+        same = (
+            told is not None and told.GetNumAtoms() == len(nodes) and told.GetNumBonds() == mol.GetNumBonds()
+        )
+        match = told.GetSubstructMatch(mol) if same else ()  # atom a of `mol` is match[a] of `told`
+        if len(match) != len(nodes):
+            return Molecule(mol, nodes)
+        return Molecule(told, tuple(node for _, node in sorted(zip(match, nodes, strict=True))))
 
 
 def _build(graph: GraphSet) -> Any:
     """Atoms and bonds as the columns say, not yet sanitised."""
     from rdkit import Chem
 
-    types = (
-        Chem.BondType.SINGLE,
-        Chem.BondType.DOUBLE,
-        Chem.BondType.TRIPLE,
-        Chem.BondType.AROMATIC,
-        Chem.BondType.ZERO,
-    )
     mol = Chem.RWMol()
-    charges = graph.values("node", "charge").tolist() if "charge" in graph.node else None
     for node, number in enumerate(graph.node[ELEMENT.name].tolist()):
         atom = Chem.Atom(number if number < ELEMENT.unknown else 0)
         atom.SetIntProp("node", node)
-        atom.SetFormalCharge(int((charges[node] if charges else 0) or 0))
         mol.AddAtom(atom)
-    source, target = graph.edges
-    once = np.flatnonzero(source < target)
-    for u, v, code in zip(
-        source[once].tolist(), target[once].tolist(), graph.edge[BOND.name][once].tolist(), strict=True
-    ):
-        if mol.GetBondBetweenAtoms(u, v) is None:
-            mol.AddBond(u, v, types[code])
-        if types[code] == Chem.BondType.AROMATIC:
-            for place in (u, v):
-                mol.GetAtomWithIdx(place).SetIsAromatic(True)
-            mol.GetBondBetweenAtoms(u, v).SetIsAromatic(True)
-    if charges is None:
+    for u, v, code in zip(*graph.edges.tolist(), graph.edge[BOND.name].tolist(), strict=True):
+        if u < v and mol.GetBondBetweenAtoms(u, v) is None:
+            mol.AddBond(u, v, getattr(Chem.BondType, BOND_TYPES[code]))
+    for bond in mol.GetBonds():
+        if bond.GetBondType() == Chem.BondType.AROMATIC:
+            for part in (bond, bond.GetBeginAtom(), bond.GetEndAtom()):
+                part.SetIsAromatic(True)
+    if "charge" not in graph.node:
         _charge(mol)
-    else:
-        _fix_hydrogens(mol, graph)
+        return mol
+    listed = bool(graph.schema.option("hydrogens"))  # hydrogens are nodes, and there are no others
+    counts = graph.values("node", "hydrogens").tolist() if "hydrogens" in graph.node and not listed else None
+    for atom, charge in zip(mol.GetAtoms(), graph.values("node", "charge").tolist(), strict=True):
+        atom.SetFormalCharge(int(charge or 0))
+        atom.SetNoImplicit(listed or counts is not None)
+        if counts is not None:
+            atom.SetNumExplicitHs(int(counts[atom.GetIdx()] or 0))
     return mol
 
 
@@ -131,8 +119,7 @@ def _charge(mol: Any) -> None:
     from rdkit import Chem
 
     for atom in mol.GetAtoms():
-        orders = sum(bond.GetBondTypeAsDouble() for bond in atom.GetBonds())
-        if atom.GetAtomicNum() != 7 or orders != 4:
+        if atom.GetAtomicNum() != 7 or sum(bond.GetBondTypeAsDouble() for bond in atom.GetBonds()) != 4:
             continue
         atom.SetFormalCharge(1)
         for bond in atom.GetBonds():
@@ -143,49 +130,23 @@ def _charge(mol: Any) -> None:
                 break
 
 
-def _fix_hydrogens(mol: Any, graph: GraphSet) -> None:
-    """Exactly as many hydrogens as the graph lists; none beyond its nodes where hydrogens are nodes."""
-    nodes = bool(graph.schema.option("hydrogens")) or "hydrogens" not in graph.node
-    counts = None if nodes else graph.values("node", "hydrogens").tolist()
-    if nodes and not graph.schema.option("hydrogens"):
-        return  # not known: RDKit fills the valences
-    for atom in mol.GetAtoms():
-        atom.SetNoImplicit(True)
-        if counts is not None:
-            atom.SetNumExplicitHs(int(counts[atom.GetIdx()] or 0))
-
-
 def _sanitise(mol: Any) -> bool:
     """Whether the molecule makes sense to RDKit; aromatic nitrogens without their hydrogen are given it."""
     from rdkit import Chem
 
-    if Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE:
+    def makes_sense() -> bool:
+        return bool(Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE)
+
+    if makes_sense():
         return True
-    trial = Chem.RWMol(mol)
-    for atom in trial.GetAtoms():
-        if atom.GetIsAromatic() and atom.GetAtomicNum() == 7 and atom.GetDegree() == 2:
-            number = atom.GetIdx()
-            before = mol.GetAtomWithIdx(number).GetNumExplicitHs()
-            mol.GetAtomWithIdx(number).SetNumExplicitHs(1)
-            if Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE:
-                return True
-            mol.GetAtomWithIdx(number).SetNumExplicitHs(before)
+    nitrogens = [a for a in mol.GetAtoms() if a.GetIsAromatic() and a.GetAtomicNum() == 7]
+    for atom in (a for a in nitrogens if a.GetDegree() == 2):
+        before = atom.GetNumExplicitHs()
+        atom.SetNumExplicitHs(1)
+        if makes_sense():
+            return True
+        atom.SetNumExplicitHs(before)
     return False
-
-
-def _with_stereo(mol: Any, nodes: tuple[int, ...], smiles: str) -> Molecule:
-    """The molecule of the SMILES with the nodes of `mol`; `mol` itself where they are not the same."""
-    from rdkit import Chem
-
-    told = Chem.MolFromSmiles(smiles)
-    if told is None or told.GetNumAtoms() != mol.GetNumAtoms() or told.GetNumBonds() != mol.GetNumBonds():
-        return Molecule(mol, nodes)
-    match = told.GetSubstructMatch(mol)  # match[a] is the atom of `told` that atom a of `mol` is
-    if len(match) != len(nodes):
-        return Molecule(mol, nodes)
-    order = np.empty(len(match), np.int64)
-    order[list(match)] = nodes
-    return Molecule(told, tuple(order.tolist()))
 
 
 def draw_molecule(
@@ -196,27 +157,31 @@ def draw_molecule(
     title: str,
     scores: NDArray[np.float64] | None = None,
 ) -> str:
-    """The molecule as SVG.
+    """The molecule as SVG, with a disc behind every atom where there are `scores`, one per node of the graph.
 
-    Args:
-        molecule: its atoms and the nodes they are.
-        size: width and height in pixels.
-        theme: the page.
-        title: what the drawing is called.
-        scores: one number per node of the graph. Nodes that are no atoms of the drawing (hydrogens that it
-            hides) have no colour, and the scale is that of the atoms that are drawn.
+    Nodes that are no atoms of the drawing (hydrogens that it hides) have no colour, and the scale is that of
+    the atoms that are drawn.
     """
+    from rdkit import Chem, rdBase
+    from rdkit.Chem.Draw import rdMolDraw2D
+
     width, height = size
     room = legend_height(size) if scores is not None else 0.0
     drawer = _drawer(width, round(height - room), theme, plain=scores is not None)
-    _draw(drawer, molecule.mol)
+    with rdBase.BlockLogs():
+        try:  # with single and double bonds where RDKit finds them, as it stands where it does not
+            ready = rdMolDraw2D.PrepareMolForDrawing(molecule.mol, kekulize=True, addChiralHs=False)
+        except (Chem.MolSanitizeException, ValueError, RuntimeError):
+            ready = rdMolDraw2D.PrepareMolForDrawing(molecule.mol, kekulize=False, addChiralHs=False)
+        drawer.DrawMolecule(ready)
+        drawer.FinishDrawing()
     lines = JUNK.sub("", drawer.GetDrawingText())
     if scores is None:
         return document(width, height, theme, title, [lines])
     own = scores[list(molecule.nodes)]
     scale = make_scale(own, theme)
-    halos = _halos(drawer, molecule, own, scale.colours(own))
-    return document(width, height, theme, title, [*halos, lines, scale_legend(scale, size, theme)])
+    discs = _discs(drawer, molecule, own.tolist(), scale.colours(own))
+    return document(width, height, theme, title, [*discs, lines, scale_legend(scale, size, theme)])
 
 
 def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
@@ -229,6 +194,7 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     hues = {} if plain else {element: _rgb(theme.hues[place]) for element, place in HUES.items()}
     options.setAtomPalette({-1: _rgb(theme.ink), **hues})
     options.clearBackground = False
+    options.prepareMolsBeforeDrawing = False
     options.padding = 0.08 if plain else 0.05
     options.fixedBondLength = (SMALL_BOND if small else BOND_SHARE) * min(width, height)
     options.bondLineWidth = 1.0 if small else 1.8
@@ -239,42 +205,19 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     return drawer
 
 
-def _draw(drawer: Any, mol: Any) -> None:
-    """Draw, with single and double bonds where RDKit finds them, as it stands where it does not."""
-    from rdkit import Chem, rdBase
-    from rdkit.Chem.Draw import rdMolDraw2D
-
-    with rdBase.BlockLogs():
-        try:
-            ready = rdMolDraw2D.PrepareMolForDrawing(mol, kekulize=True, addChiralHs=False)
-        except (Chem.MolSanitizeException, ValueError, RuntimeError):
-            ready = rdMolDraw2D.PrepareMolForDrawing(mol, kekulize=False, addChiralHs=False)
-        drawer.drawOptions().prepareMolsBeforeDrawing = False
-        drawer.DrawMolecule(ready)
-        drawer.FinishDrawing()
-
-
-def _halos(drawer: Any, molecule: Molecule, scores: NDArray[np.float64], colours: list[str]) -> list[str]:
-    """A coloured disc behind every atom."""
-    points = [drawer.GetDrawCoords(atom) for atom in range(len(molecule.nodes))]
-    lengths = [
-        ((points[u].x - points[v].x) ** 2 + (points[u].y - points[v].y) ** 2) ** 0.5
-        for u, v in ((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.mol.GetBonds())
+def _discs(drawer: Any, molecule: Molecule, scores: list[float], colours: list[str]) -> list[str]:
+    """Not RDKit's own highlights: these tell the node and its score when the pointer rests on them."""
+    mol, points = molecule.mol, [drawer.GetDrawCoords(atom) for atom in range(len(molecule.nodes))]
+    ends = [(points[bond.GetBeginAtomIdx()], points[bond.GetEndAtomIdx()]) for bond in mol.GetBonds()]
+    lengths = sorted(((u.x - v.x) ** 2 + (u.y - v.y) ** 2) ** 0.5 for u, v in ends)
+    radius = HALO * (lengths[len(lengths) // 2] if lengths else 30.0)
+    titles = [
+        f"{atom.GetSymbol()}, node {node}: {tell(score)}"
+        for atom, node, score in zip(mol.GetAtoms(), molecule.nodes, scores, strict=True)
     ]
-    radius = HALO * (sorted(lengths)[len(lengths) // 2] if lengths else 30.0)
-    symbols = [atom.GetSymbol() for atom in molecule.mol.GetAtoms()]
     return [
-        circle(
-            p.x,
-            p.y,
-            radius,
-            colour,
-            title=f"{symbol}, node {node}: {tell(float(score))}",
-            more=' class="node"',
-        )
-        for p, colour, symbol, node, score in zip(
-            points, colours, symbols, molecule.nodes, scores, strict=True
-        )
+        circle(point.x, point.y, radius, colour, title=title, more=' class="node"')
+        for point, colour, title in zip(points, colours, titles, strict=True)
     ]
 
 

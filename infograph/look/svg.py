@@ -101,11 +101,7 @@ def document(width: int, height: int, theme: Theme, title: str, parts: Iterable[
 
 
 def check_theme(theme: str | Theme) -> Theme:
-    """A theme by name, or a theme of the caller's own.
-
-    Raises:
-        InvalidParameter: there is no theme of that name.
-    """
+    """A theme by name, or one of the caller's own."""
     if isinstance(theme, Theme):
         return theme
     if theme not in THEMES:
@@ -114,11 +110,7 @@ def check_theme(theme: str | Theme) -> Theme:
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height in pixels.
-
-    Raises:
-        InvalidParameter: a side is not between 16 and 4,000.
-    """
+    """Width and height in pixels."""
     sides = tuple(int(side) for side in size)
     if len(sides) != 2 or not all(LEAST <= side <= MOST for side in sides):
         raise InvalidParameter(f"size={size!r}: expected (width, height), {LEAST} to {MOST} pixels each")
@@ -166,11 +158,7 @@ def is_dark(theme: Theme) -> bool:
 
 
 def check_scores(scores: Any, n_nodes: int) -> NDArray[np.float64]:
-    """One finite number per node.
-
-    Raises:
-        InvalidParameter: another number of scores, or some are not finite.
-    """
+    """One finite number per node."""
     values = np.asarray(scores, dtype=np.float64)
     if values.shape != (n_nodes,):
         raise InvalidParameter(
@@ -190,27 +178,22 @@ def scale_legend(scale: Scale, size: tuple[int, int], theme: Theme) -> str:
     """A bar with the numbers of its ends, and zero where it lies between them."""
     width, height = size
     small = min(size) < THUMBNAIL
-    letters = 8.0 if small else 11.0
-    thickness = 4.0 if small else 8.0
-    length = width * (0.42 if small else 0.4)
-    left, top = (width - length) / 2, height - (8.0 if small else 20.0)
+    letters, thickness, share, up = (8.0, 4.0, 0.42, 8.0) if small else (11.0, 8.0, 0.4, 20.0)
+    length = width * share
+    left, top, step = (width - length) / 2, height - up, length / STEPS
     middles = scale.low + (np.arange(STEPS) + 0.5) / STEPS * (scale.high - scale.low)
-    step = length / STEPS
-    cells = [
+    parts = [
         f'<rect x="{left + place * step:.2f}" y="{top:g}" width="{step + 0.3:.2f}" height="{thickness:g}" '
         f'fill="{colour}"/>'
         for place, colour in enumerate(scale.colours(middles))
     ]
     baseline = top + thickness / 2 + letters * 0.36
-    ends = [
-        label(left - 5, baseline, tell(scale.low), letters, theme.ink, anchor="end"),
-        label(left + length + 5, baseline, tell(scale.high), letters, theme.ink),
-    ]
+    if scale.low != scale.high:
+        parts.append(label(left - 5, baseline, tell(scale.low), letters, theme.ink, anchor="end"))
+    parts.append(label(left + length + 5, baseline, tell(scale.high), letters, theme.ink))
     if scale.low < 0 < scale.high and not small:
-        ends.append(label(width / 2, top - 4, "0", letters, theme.ink, anchor="middle"))
-    if scale.low == scale.high:
-        ends = ends[1:]
-    return f'<g class="scale">{"".join([*cells, *ends])}</g>'
+        parts.append(label(width / 2, top - 4, "0", letters, theme.ink, anchor="middle"))
+    return f'<g class="scale">{"".join(parts)}</g>'
 
 
 def tell(value: float) -> str:

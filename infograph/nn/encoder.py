@@ -9,14 +9,17 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from infograph.data.colours import node_inputs
+from infograph.data.colours import arc_weights, edge_inputs, edge_width, node_inputs, node_width
 from infograph.data.graphset import GraphSet, IntArray, ranges
+from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batch, BatchRound, Identity, SparseMatrix
 
 Readout = Literal["sum", "mean", "max"]
+NodeFeatures = Literal["auto", "constant", "degree"]
 
 
 class GraphEncoder(nn.Module):
@@ -26,11 +29,18 @@ class GraphEncoder(nn.Module):
         widths: K widths of node states; a patch is all of them, concatenated (Eq. 2).
         level_dims: K widths of the graph vectors H^k made of one layer's states.
         dim: width of the graph vector H.
+        node_features: what nodes start with: "auto" (the node columns, a constant where there are none),
+            "constant", or "degree".
     """
 
     widths: Sequence[int]
     level_dims: Sequence[int]
     dim: int
+    node_features: NodeFeatures = "auto"
+
+    def source(self, graphs: GraphSet, device: torch.device | None = None) -> Any:
+        """What makes batches of graphs for this encoder: `source(graphs).batch(positions)`."""
+        raise NotImplementedError
 
     def level(self, states: Sequence[Tensor], batch: Any, k: int) -> Tensor:
         """H^k, the vectors of the distinct graphs at layer k. (G, level_dims[k])."""
@@ -39,6 +49,9 @@ class GraphEncoder(nn.Module):
     def vectors(self, states: Sequence[Tensor], batch: Any) -> Tensor:
         """H, the vectors of the distinct graphs of a batch (Eq. 3). (G, dim)."""
         raise NotImplementedError
+
+    def check_sees(self, schema: Schema) -> None:
+        """Refuse graphs with columns that this encoder would not see."""
 
 
 class ColourEncoder(GraphEncoder):
@@ -100,10 +113,19 @@ class _Max(torch.autograd.Function):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeBatch(Batch):
-    """A batch in which every node is its own colour, with the tensors that PyG modules expect."""
+    """A batch in which every node is its own colour, with the tensors that PyG modules expect.
+
+    Attributes:
+        edge_index: (2, E) source and target of every arc.
+        graph: (N,) the graph of every node.
+        edge_attr: (E, F_e) inputs of arcs; None where there are none.
+        edge_weight: (E,) what multiplies messages; None where nothing does.
+    """
 
     edge_index: Tensor
     graph: Tensor
+    edge_attr: Tensor | None = None
+    edge_weight: Tensor | None = None
 
 
 class NodeBatcher:
@@ -118,66 +140,115 @@ class NodeBatcher:
         self.sizes = self.costs = self.loads
         self.device = device or torch.device("cpu")
         self._colour, self._table = node_inputs(graphs, node_features)
+        arcs = np.arange(graphs.n_edges)
+        self._edge_code, self._edge_table = edge_inputs(graphs, arcs)
+        self._weight = arc_weights(graphs, arcs)
 
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> NodeBatch:
         """The batch of `graphs`, positions in the GraphSet."""
-        chosen = self.graphs[np.asarray(graphs)]
-        rows, _ = ranges(self.graphs.node_ptr, np.asarray(graphs))
+        positions = np.asarray(graphs)
+        chosen = self.graphs[positions]
+        rows, _ = ranges(self.graphs.node_ptr, positions)
+        arcs, _ = ranges(self.graphs.edge_ptr, positions)
         n, ones = chosen.n_nodes, np.ones(chosen.n_nodes, np.float32)
         members = SparseMatrix.from_csr(chosen.node_ptr, np.arange(n), ones, n).to(self.device)
         round_ = BatchRound(Identity(), Identity(), torch.ones(n, device=self.device), members)
+        attributes = self._edge_table[self._edge_code[arcs]] if self._edge_table.shape[1] else None
         return NodeBatch(
-            x=torch.from_numpy(self._table[self._colour[rows]]).to(self.device),
+            x=self._tensor(self._table[self._colour[rows]]),
             rounds=[round_] * self.layers,
-            sizes=torch.from_numpy(np.asarray(chosen.sizes)).to(self.device),
+            sizes=self._tensor(np.asarray(chosen.sizes)),
             copies=torch.ones(len(chosen), device=self.device),
             which=torch.arange(len(chosen), device=self.device),
             node_colour=torch.arange(n, device=self.device) if nodes else None,
-            edge_index=torch.from_numpy(chosen.edge_index.astype(np.int64)).to(self.device),
-            graph=torch.from_numpy(chosen.node_graph).to(self.device),
+            edge_index=self._tensor(chosen.edge_index.astype(np.int64)),
+            graph=self._tensor(chosen.node_graph),
+            edge_attr=None if attributes is None else self._tensor(attributes),
+            edge_weight=None if self._weight is None else self._tensor(self._weight[arcs].astype(np.float32)),
         )
+
+    def _tensor(self, values: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
 
 
 class NodeEncoder(ColourEncoder):
-    """A user's `forward(x, edge_index, batch) -> list of node states per layer`, checked.
+    """A user's module as an encoder: `forward(x, edge_index, batch) -> list of node states per layer`.
+
+    A module with the arguments `edge_attr` or `edge_weight` gets those, too; one that gives the states of its
+    last layer only, as a tensor, has one layer.
 
     Args:
         module: the user's module.
-        node_dim: inputs per node; the widths of its layers are found by trying it on two joined nodes.
+        schema: of the graphs.
         readout: how node states become a graph vector.
+        node_features: what nodes start with.
+
+    Raises:
+        InvalidParameter: the module cannot be called like that.
     """
 
-    def __init__(self, module: nn.Module, node_dim: int, readout: Readout = "sum") -> None:
-        _check_signature(module)
+    def __init__(
+        self,
+        module: nn.Module,
+        schema: Schema,
+        readout: Readout = "sum",
+        node_features: NodeFeatures = "auto",
+    ) -> None:
+        edge_dim, weighted = edge_width(schema), schema.weight is not None
+        wanted = _edge_arguments(module)
         pair = torch.tensor([[0, 1], [1, 0]])
+        given = (torch.zeros(2, node_width(schema, node_features)), pair, torch.zeros(2, dtype=torch.long))
+        more = {"edge_attr": torch.zeros(2, edge_dim) if edge_dim else None}
+        more["edge_weight"] = torch.ones(2) if weighted else None
         with torch.no_grad():
-            tried = _states(module.eval(), torch.zeros(2, node_dim), pair, torch.zeros(2, dtype=torch.long))
+            tried = _states(module.eval(), *given, {name: more[name] for name in wanted})
         super().__init__([state.shape[1] for state in tried], readout)
-        self.module = module
+        self.module, self.node_features, self._wanted = module, node_features, wanted
+
+    def source(self, graphs: GraphSet, device: torch.device | None = None) -> NodeBatcher:
+        """Batches per node."""
+        return NodeBatcher(graphs, len(self.widths), self.node_features, device)
+
+    def check_sees(self, schema: Schema) -> None:
+        """Refuse edge columns for which the module's `forward` has no argument."""
+        columns = {"edge_attr": [c.name for c in schema.features("edge")]}
+        columns["edge_weight"] = [] if schema.weight is None else [schema.weight.name]
+        for argument, names in columns.items():
+            if names and argument not in self._wanted:
+                raise InvalidParameter(
+                    f"the encoder {type(self.module).__name__} would not see the edge column {names[0]!r}: "
+                    f"give its forward the argument {argument}, or leave the column out (edge_columns=[...])"
+                )
 
     def forward(self, batch: NodeBatch) -> list[Tensor]:
         """States per layer: K tensors (N, D_k)."""
-        return _states(self.module, batch.x, batch.edge_index, batch.graph)
+        more = {name: getattr(batch, name) for name in self._wanted}
+        return _states(self.module, batch.x, batch.edge_index, batch.graph, more)
 
 
-def _check_signature(module: nn.Module) -> None:
-    """Refuse a module whose `forward` cannot be called with three tensors."""
+def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
+    """Which of `edge_attr` and `edge_weight` a module's `forward` takes."""
     try:
         signature = inspect.signature(module.forward)
     except (TypeError, ValueError):  # compiled code says nothing about itself
-        return
+        return ()
+    taken = tuple(each for each in ("edge_attr", "edge_weight") if each in signature.parameters)
     try:
-        signature.bind("x", "edge_index", "batch")
+        signature.bind("x", "edge_index", "batch", **dict.fromkeys(taken))
     except TypeError as error:
         raise InvalidParameter(
-            f"the encoder {type(module).__name__} has forward{signature}: expected "
-            f"forward(x, edge_index, batch), with batch the graph of every node; add the argument that is "
-            f"not there, even if unused ({error})"
+            f"the encoder {type(module).__name__} has forward{signature}: expected forward(x, edge_index, "
+            f"batch), with batch the graph of every node; add the argument that is not there, even if unused "
+            f"({error})"
         ) from error
+    return taken
 
 
-def _states(module: nn.Module, x: Tensor, edge_index: Tensor, graph: Tensor) -> list[Tensor]:
-    states: Any = module(x, edge_index, graph)
+def _states(
+    module: nn.Module, x: Tensor, edge_index: Tensor, graph: Tensor, more: dict[str, Tensor | None]
+) -> list[Tensor]:
+    states: Any = module(x, edge_index, graph, **more)
+    states = [states] if isinstance(states, Tensor) else states
     tensors = isinstance(states, list | tuple) and all(isinstance(state, Tensor) for state in states)
     if not tensors or not states or any(state.dim() != 2 or len(state) != len(x) for state in states):
         got = [tuple(state.shape) for state in states] if tensors else type(states).__name__

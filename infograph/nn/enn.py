@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from infograph.nn.encoder import GraphEncoder
-from infograph.nn.pairs import EdgeFeatures, Kinds, LinkBatch
+from infograph.data.graphset import GraphSet
+from infograph.nn.encoder import GraphEncoder, NodeFeatures
+from infograph.nn.pairs import EdgeFeatures, Kinds, LinkBatch, LinkBatcher
 
 
-class ENN(GraphEncoder):
+class ENNEncoder(GraphEncoder):
     """`h_0 = relu(W x)`, then K times `h = GRU(relu(mean of A(e_uv) h_v over the neighbours v + b), h)`.
 
     The same edge network and GRU serve all K steps. H^k is the one Set2Set applied to the states after step
@@ -25,18 +26,31 @@ class ENN(GraphEncoder):
         steps: K; 3 in the paper's code.
         hidden: hidden units of the edge network; 128 in the paper's code.
         rounds: of Set2Set; 3 in the paper.
+        node_features: what nodes start with.
     """
 
     def __init__(
-        self, node_dim: int, edge_dim: int, dim: int = 64, steps: int = 3, hidden: int = 128, rounds: int = 3
+        self,
+        node_dim: int,
+        edge_dim: int,
+        dim: int = 64,
+        steps: int = 3,
+        hidden: int = 128,
+        rounds: int = 3,
+        node_features: NodeFeatures = "auto",
     ) -> None:
         super().__init__()
+        self.node_features = node_features
         self.widths, self.level_dims, self.dim = [dim] * steps, [2 * dim] * steps, 2 * dim
         self.input = nn.Linear(node_dim, dim)
         self.edge = EdgeNetwork(edge_dim, dim, hidden)
         self.bias = nn.Parameter(torch.zeros(dim))
         self.gru = nn.GRUCell(dim, dim)
         self.readout = Set2Set(dim, rounds)
+
+    def source(self, graphs: GraphSet, device: torch.device | None = None) -> LinkBatcher:
+        """Batches of pairs of nodes where these have positions, else of arcs."""
+        return LinkBatcher(graphs, len(self.widths), self.node_features, device)
 
     def forward(self, batch: LinkBatch) -> list[Tensor]:
         """States of all nodes after each step: K tensors (N, D)."""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from infograph.nn.batch import BatchRound, ColourBatch
-from infograph.nn.encoder import ColourEncoder, Readout
+from infograph.data.colours import refine
+from infograph.data.graphset import GraphSet
+from infograph.nn.batch import Batcher, BatchRound, ColourBatch
+from infograph.nn.encoder import ColourEncoder, NodeFeatures, Readout
 from infograph.nn.norm import WeightedBatchNorm
 
 
@@ -53,7 +55,7 @@ class GINLayer(nn.Module):
         return states if self.norm is None else self.norm(states, round_.counts)
 
 
-class GIN(ColourEncoder):
+class GINEncoder(ColourEncoder):
     """K layers; returns the states after each, the patch representations at all depths (Eq. 2).
 
     Args:
@@ -63,6 +65,7 @@ class GIN(ColourEncoder):
         norm: BatchNorm after every layer, weighted by node counts.
         learn_eps: learn eps instead of fixing it at 0.
         readout: how node states become a graph vector; the paper sums.
+        node_features: what nodes start with.
     """
 
     def __init__(
@@ -74,13 +77,19 @@ class GIN(ColourEncoder):
         readout: Readout = "sum",
         norm: bool = True,
         learn_eps: bool = False,
+        node_features: NodeFeatures = "auto",
     ) -> None:
         super().__init__(widths, readout)
+        self.node_features = node_features
         inputs = [in_dim, *widths[:-1]]
         self.layers = nn.ModuleList(
             GINLayer(a, b, edge_dim, norm=norm, learn_eps=learn_eps)
             for a, b in zip(inputs, widths, strict=True)
         )
+
+    def source(self, graphs: GraphSet, device: torch.device | None = None) -> Batcher:
+        """Batches of colours, as many rounds as there are layers."""
+        return Batcher(refine(graphs, len(self.layers), node_features=self.node_features), device)
 
     def forward(self, batch: ColourBatch) -> list[Tensor]:
         """States per layer: K tensors (C_k, D_k)."""

@@ -4,67 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch import distributed as dist
-
-# The workers that share a batch: sums over all of them, and the rows of all of them.
-#
-# Each of W workers holds some graphs of a batch and computes its share of the loss; the loss of the batch is
-# the sum of the shares. A backward pass on every worker, at the same time, then gives each the gradient of
-# the whole loss in what it holds, as long as what crosses from worker to worker is added up on the way back.
-# That is done here and in `WeightedBatchNorm`. The gradient in a weight is the sum of what the workers have.
-
-
-class Peers(Protocol):
-    """The workers of a batch. All of them make the same calls in the same order."""
-
-    size: int
-    rank: int
-
-    def sum(self, values: Tensor) -> Tensor:
-        """The sum over all workers, without a gradient."""
-        ...
-
-    def places(self, n_rows: int) -> Places:
-        """Where this worker's rows stand, worker after worker."""
-        ...
-
-    def join(self, rows: Tensor, places: Places) -> Tensor:
-        """The rows of all workers, worker after worker; their gradient goes back to whose they are."""
-        ...
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where the rows of one worker stand among those of all: `start`, and how many there are in `total`."""
-
-    start: int
-    total: int
-
-
-class Alone:
-    """One process: nobody to ask."""
-
-    size, rank = 1, 0
-
-    def sum(self, values: Tensor) -> Tensor:
-        """The values."""
-        return values
-
-    def places(self, n_rows: int) -> Places:
-        """All rows."""
-        return Places(0, n_rows)
-
-    def join(self, rows: Tensor, places: Places) -> Tensor:
-        """The rows."""
-        return rows
-
-
-ALONE: Peers = Alone()
 
 
 class WeightedBatchNorm(nn.Module):
@@ -78,7 +22,6 @@ class WeightedBatchNorm(nn.Module):
     running_mean: Tensor
     running_var: Tensor
     batches: Tensor
-    peers: Peers = ALONE
 
     def __init__(self, dim: int, *, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
         super().__init__()
@@ -101,10 +44,10 @@ class WeightedBatchNorm(nn.Module):
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             return states * scale + (self.bias - self.running_mean * scale)
         counts = counts.to(states.dtype)
-        n_nodes = self.peers.sum(counts.sum())
+        n_nodes = all_sum(counts.sum())
         normalise: Any = _Normalise.apply
         share = counts / n_nodes
-        output, mean, variance = normalise(self.peers, states, share, self.weight, self.bias, self.eps)
+        output, mean, variance = normalise(states, share, self.weight, self.bias, self.eps)
         self._remember(mean, variance, n_nodes)
         return cast(Tensor, output)
 
@@ -122,15 +65,14 @@ class _Normalise(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, peers: Peers, states: Tensor, share: Tensor, weight: Tensor, bias: Tensor, eps: float
+        ctx: Any, states: Tensor, share: Tensor, weight: Tensor, bias: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mean = peers.sum(share @ states)  # (D,)
+        mean = all_sum(share @ states)  # (D,)
         normal = states - mean
-        variance = peers.sum(share @ normal.square())  # (D,)
+        variance = all_sum(share @ normal.square())  # (D,)
         inverse = torch.rsqrt(variance + eps)
         normal *= inverse
         ctx.save_for_backward(normal, share, weight, inverse)
-        ctx.peers = peers
         ctx.mark_non_differentiable(mean, variance)
         return torch.addcmul(bias, normal, weight), mean, variance
 
@@ -139,10 +81,10 @@ class _Normalise(torch.autograd.Function):
         normal, share, weight, inverse = ctx.saved_tensors
         bias_gradient = gradient.sum(0)
         weight_gradient = (gradient * normal).sum(0)
-        bias_sum, weight_sum = ctx.peers.sum(torch.stack([bias_gradient, weight_gradient]))
+        bias_sum, weight_sum = all_sum(torch.stack([bias_gradient, weight_gradient]))
         common = torch.addcmul(bias_sum, normal, weight_sum)  # (C, D)
         states_gradient = torch.addcmul(gradient, share[:, None], common, value=-1).mul_(weight * inverse)
-        return None, states_gradient, None, weight_gradient, bias_gradient, None
+        return states_gradient, None, weight_gradient, bias_gradient, None
 
 
 @contextmanager
@@ -159,51 +101,71 @@ def norms_with_momentum(network: nn.Module, momentum: float | None) -> Iterator[
             norm.momentum = own
 
 
-class Group:
-    """Workers that are joined by `torch.distributed`.
+# Workers that share a batch: sums over all of them, and the rows of all of them.
+#
+# Each of W workers holds some graphs of a batch and computes its share of the loss; the loss of the batch is
+# the sum of the shares. A backward pass on every worker, at the same time, then gives each the gradient of
+# the whole loss in what it holds, as long as what crosses from worker to worker is added up on the way back.
+# That is done here and in `WeightedBatchNorm`. The gradient in a weight is the sum of what the workers have.
+# A process that trains alone has nobody to ask: sums and rows are its own.
 
-    Args:
-        group: a process group of its own: the gradients of weights travel in another one, at other times.
-        device: where its tensors must be.
+_GROUPS: list[
+    dist.ProcessGroup
+] = []  # the workers that share batches with this process now, if there are any
+
+
+@contextmanager
+def sharing(group: dist.ProcessGroup) -> Iterator[None]:
+    """A block in which all batches are shared with the workers of a group; all make the same calls in it.
+
+    It is a group of its own: the gradients of weights travel in another one, at other times.
     """
+    _GROUPS.append(group)
+    try:
+        yield
+    finally:
+        _GROUPS.pop()
 
-    def __init__(self, group: dist.ProcessGroup, device: torch.device | None = None) -> None:
-        self._group, self._device = group, device
-        self.size, self.rank = dist.get_world_size(group), dist.get_rank(group)
 
-    def sum(self, values: Tensor) -> Tensor:
-        """The sum over all workers, the same on each to the last bit."""
-        total = values.detach().clone(memory_format=torch.contiguous_format)
-        dist.all_reduce(total, group=self._group)
-        return total
+def all_sum(values: Tensor) -> Tensor:
+    """The sum over all workers, without a gradient, the same on each to the last bit."""
+    if not _GROUPS:
+        return values
+    total = values.detach().clone(memory_format=torch.contiguous_format)
+    dist.all_reduce(total, group=_GROUPS[-1])
+    return total
 
-    def places(self, n_rows: int) -> Places:
-        """Every worker says how many it has."""
-        counts = torch.zeros(self.size, dtype=torch.long, device=self._device)
-        counts[self.rank] = n_rows
-        counts = self.sum(counts)
-        return Places(int(counts[: self.rank].sum()), int(counts.sum()))
 
-    def join(self, rows: Tensor, places: Places) -> Tensor:
-        """Rows in their places, zeros elsewhere, summed: the workers' rows need not be equally many."""
-        return cast(Tensor, _Join.apply(self, places, rows))  # type: ignore[no-untyped-call]
+def all_join(rows: Tensor) -> Tensor:
+    """The rows of all workers, worker after worker; their gradient goes back to whose they are."""
+    return cast(Tensor, _Join.apply(rows)) if _GROUPS else rows  # type: ignore[no-untyped-call]
+
+
+def first_place(n_rows: int, device: torch.device | None = None) -> int:
+    """Where the rows of this worker begin among those of all."""
+    return _places(n_rows, device)[0] if _GROUPS else 0
+
+
+def _places(n_rows: int, device: torch.device | None) -> tuple[int, int]:
+    """Where the own rows begin, and how many there are in all; every worker says how many it has."""
+    counts = torch.zeros(dist.get_world_size(_GROUPS[-1]), dtype=torch.long, device=device)
+    rank = dist.get_rank(_GROUPS[-1])
+    counts[rank] = n_rows
+    counts = all_sum(counts)
+    return int(counts[:rank].sum()), int(counts.sum())
 
 
 class _Join(torch.autograd.Function):
+    """Rows in their places, zeros elsewhere, summed: the workers' rows need not be equally many."""
+
     @staticmethod
-    def forward(ctx: Any, group: Group, places: Places, rows: Tensor) -> Tensor:
-        ctx.group, ctx.own = group, slice(places.start, places.start + len(rows))
-        joined = rows.new_zeros(places.total, *rows.shape[1:])
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        start, total = _places(len(rows), rows.device)
+        ctx.own = slice(start, start + len(rows))
+        joined = rows.new_zeros(total, *rows.shape[1:])
         joined[ctx.own] = rows
-        return group.sum(joined)
+        return all_sum(joined)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.group.sum(gradient)[ctx.own]
-
-
-def share_batches(network: nn.Module, peers: Peers) -> None:
-    """Let all parts of a network that look at a whole batch know with whom it is shared."""
-    for module in network.modules():
-        if hasattr(module, "peers"):
-            setattr(module, "peers", peers)  # noqa: B010 - torch types every attribute as a tensor
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return all_sum(gradient)[ctx.own]

@@ -1,4 +1,4 @@
-"""All (patch, graph) pairs of a batch contrasted at once: weights instead of masks, rows in chunks.
+"""Mutual information between patches and whole graphs (Eq. 4 and 5): all pairs of a batch, rows in chunks.
 
 The weight of the positive pair (c, g) is the number of nodes of colour c in graph g and its copies, divided
 so that all positives add up to one. A node is contrasted with the B - 1 other graphs of the batch, so with
@@ -7,90 +7,126 @@ m_g copies of graph g the negatives are `(m_g sum_g' positive[c, g'] - positive[
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from infograph.nn.batch import Batch, Rows
-from infograph.nn.encoder import GraphEncoder
-from infograph.nn.norm import ALONE, Peers
-from infograph.objectives.bounds import BOUNDS, Bound, BoundName, Pairs
-from infograph.objectives.discriminator import Discriminator, Scorer, Tail
+from infograph.nn.batch import Batch
+from infograph.nn.norm import all_join, all_sum, first_place
+from infograph.objectives.bounds import Bound, Pairs
+from infograph.objectives.discriminator import Discriminator, patches_of
 
 Weighting = Literal["graph", "node"]
-CACHE_ROWS = 2048  # rows per chunk where memory allows more: activations of a chunk then stay in the cache
 Patches = Literal["all", "last"]
-Negatives = Literal["global", "local"]
+CACHE_ROWS = 2048  # rows per chunk where memory allows more: activations of a chunk then stay in the cache
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """The outcome of contrasting a batch: the loss, and what people can read of it."""
+class Contrast(NamedTuple):
+    """The loss of a batch (the own share of it, where workers share it), and what people can read of it."""
 
     loss: Tensor
     information: Tensor
     accuracy: Tensor
 
 
-@dataclass(frozen=True)
-class PairWeights:
-    """Weights of all pairs of C colours and G distinct graphs: `positive` (C, G) by rows, `copies` (G,)."""
+class LocalGlobal(nn.Module):
+    """The unsupervised loss of InfoGraph for the states and vectors that an encoder gives.
 
-    positive: Rows
-    copies: Tensor
-
-    def dense(self, rows: slice) -> tuple[Tensor, Tensor]:
-        """Positive and negative weights of some rows. (C, G) each."""
-        ptr = self.positive.ptr[rows.start : rows.stop + 1]
-        entries = slice(int(ptr[0]), int(ptr[-1]))
-        own = self.positive.value.new_zeros(len(ptr) - 1, len(self.copies))
-        own[torch.repeat_interleave(ptr.diff()), self.positive.index[entries]] = self.positive.value[entries]
-        others = torch.outer(own.sum(1), self.copies).sub_(own).div_(self.copies.sum() - 1)
-        return own, others
-
-
-def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype, peers: Peers = ALONE) -> PairWeights:
-    """The weights by colour: "graph" weighs each graph alike (1/|G|, Eq. 4), "node" each node.
-
-    With peers, rows are the own colours and columns the graphs of all of them.
+    Args:
+        discriminator: scores patches and graphs.
+        bound: on mutual information.
+        weighting: "graph" weighs every graph alike (1/|G|, Eq. 4), "node" every node, as the authors' code.
+        patches: a patch is the states of "all" layers, concatenated (Eq. 2), or of the "last" one only, as in
+            the authors' code for molecules.
+        memory_mb: what the score matrix and its activations may take at a time.
     """
-    rows, copies = batch.members.columns, batch.copies.to(dtype)  # (C, G), (G,)
-    sizes, places = batch.sizes.to(dtype), peers.places(len(copies))
-    total = peers.sum(copies.sum() if weighting == "graph" else sizes @ copies)
+
+    def __init__(
+        self,
+        discriminator: Discriminator,
+        bound: Bound,
+        weighting: Weighting = "graph",
+        patches: Patches = "all",
+        memory_mb: float = 512.0,
+    ) -> None:
+        super().__init__()
+        self.discriminator, self.bound = discriminator, bound
+        self.weighting, self.patches, self.memory_mb = weighting, patches, memory_mb
+
+    def forward(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Contrast:
+        """The loss of a batch of at least two graphs."""
+        rows, whole = self._prepare(states, vectors, batch)
+        parameters = [each for each in self.discriminator.parameters() if each.requires_grad]
+        weights, copies = pair_weights(batch, self.weighting, vectors.dtype)
+        pairs = lambda part, normaliser: Pairs(*weights(part), copies, normaliser)  # noqa: E731
+        parts = list(self._chunks(rows, len(copies)))
+        loss, accuracy = _Chunks.apply(  # type: ignore[no-untyped-call]
+            self.discriminator.score,
+            self.bound,
+            pairs,
+            parts,
+            len(rows),
+            len(whole),
+            *rows,
+            *whole,
+            *parameters,
+        )
+        total, accepted = all_sum(torch.stack([loss.detach(), accuracy]))
+        return Contrast(loss, self.bound.information(total), accepted + 0.5)
+
+    @torch.no_grad()
+    def score_nodes(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Tensor:
+        """T(h_u, H(G)) of every node and its own graph: how much it speaks for the graph. (N,)."""
+        if batch.node_colour is None:
+            raise ValueError("a batch made with nodes=True is needed")
+        rows, whole = self._prepare(states, vectors, batch)
+        result = vectors.new_empty(len(batch.node_colour))
+        for part in self._chunks(rows, len(vectors)):
+            scores = self.discriminator.score(*(each[part] for each in rows), *whole)
+            inside = (batch.node_colour >= part.start) & (batch.node_colour < part.stop)
+            result[inside] = scores[batch.node_colour[inside] - part.start, batch.node_graph[inside]]
+        return result
+
+    def _prepare(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Any:
+        if self.patches == "last":
+            states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])
+        return self.discriminator.prepare(states, vectors, batch)
+
+    def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> Iterator[slice]:
+        """Slices of rows that fit into memory, forward and backward: some 7 vectors and score rows each."""
+        n_rows, dim, itemsize = len(rows[0]), rows[0].shape[1], rows[0].element_size()
+        size = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * itemsize))
+        size = max(16, min(CACHE_ROWS, size))
+        return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+
+def pair_weights(
+    batch: Batch, weighting: Weighting, dtype: torch.dtype
+) -> tuple[Callable[[slice], tuple[Tensor, Tensor]], Tensor]:
+    """Rows -> positive and negative weights of their pairs (C, G) each, and the copies of graphs (G,).
+
+    Rows are the colours here, columns the graphs of all workers that share the batch.
+    """
+    entries, sizes, copies = batch.members.columns, batch.sizes.to(dtype), batch.copies.to(dtype)
+    total = all_sum(copies.sum() if weighting == "graph" else sizes @ copies)
     per_node = copies / (sizes * total) if weighting == "graph" else copies / total  # (G,)
-    value = rows.value.to(dtype) * per_node[rows.index]
-    index = rows.index + places.start if places.start else rows.index
-    return PairWeights(Rows(rows.ptr, index, value), peers.join(copies, places))
+    value = entries.value.to(dtype) * per_node[entries.index]
+    index, everyone = entries.index + first_place(len(copies)), all_join(copies)
+
+    def dense(rows: slice) -> tuple[Tensor, Tensor]:
+        ptr = entries.ptr[rows.start : rows.stop + 1]
+        part = slice(int(ptr[0]), int(ptr[-1]))
+        own = value.new_zeros(len(ptr) - 1, len(everyone))
+        own[torch.repeat_interleave(ptr.diff()), index[part]] = value[part]
+        return own, torch.outer(own.sum(1), everyone).sub_(own).div_(everyone.sum() - 1)
+
+    return dense, everyone
 
 
-def contrast(
-    scorer: Scorer, weights: PairWeights, bound: Bound, chunk_rows: int, peers: Peers = ALONE
-) -> Contrast:
-    """Loss, information and pair accuracy over all pairs, `chunk_rows` rows of the score matrix at a time.
-
-    With peers, the loss is this one's share of it; information and accuracy are those of all.
-    """
-    tensors = (scorer.hidden, scorer.direct, scorer.projected, *scorer.tail)
-    loss, accuracy = _Contrast.apply(weights, bound, chunk_rows, peers, *tensors)  # type: ignore[no-untyped-call]
-    whole, accepted = peers.sum(torch.stack([loss.detach(), accuracy]))
-    return Contrast(loss, bound.estimate(whole), accepted + 0.5)
-
-
-def chunk_rows_for(budget_mb: float, dim: int, n_graphs: int, itemsize: int) -> int:
-    """Rows whose forward and backward pass fit into a budget: about 7 vectors and 7 score rows each."""
-    per_row = 7 * (dim + n_graphs) * itemsize
-    return max(16, min(CACHE_ROWS, int(budget_mb * 2**20 / per_row)))
-
-
-def chunks(n_rows: int, chunk_rows: int) -> Iterator[slice]:
-    """Consecutive slices of at most `chunk_rows` rows."""
-    return (slice(start, min(start + chunk_rows, n_rows)) for start in range(0, n_rows, chunk_rows))
-
-
-class _Contrast(torch.autograd.Function):
+class _Chunks(torch.autograd.Function):
     """Runs each chunk forward and backward at once, so only one chunk's activations ever exist.
 
     The loss adds up over chunks, so the gradients do too: they are collected on the way forward and only
@@ -100,30 +136,36 @@ class _Contrast(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        weights: PairWeights,
+        score: Callable[..., Tensor],
         bound: Bound,
-        chunk_rows: int,
-        peers: Peers,
-        hidden: Tensor,
-        direct: Tensor,
-        projected: Tensor,
-        *tail: Tensor,
+        pairs_of: Callable[[slice, Tensor], Pairs],
+        parts: list[slice],
+        n_rows: int,
+        n_whole: int,
+        *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        scorer = Scorer(hidden, direct, projected, Tail(*tail))
-        loss, accuracy, normaliser = (hidden.new_zeros(()) for _ in range(3))
+        rows, whole = tensors[:n_rows], tensors[n_rows : n_rows + n_whole]
+        learn = any(ctx.needs_input_grad)
+        whole = tuple(each.detach().requires_grad_(learn) for each in whole)
+        loss, accuracy, normaliser = (tensors[0].new_zeros(()) for _ in range(3))
         if bound.needs_normaliser:
-            normaliser = _log_normaliser(scorer, weights, chunk_rows, peers)
-        gradient = scorer.empty_gradient() if any(ctx.needs_input_grad) else None
-        for rows in chunks(len(hidden), chunk_rows):
-            scores, activations = scorer.score(rows)
-            pairs = Pairs(scores, *weights.dense(rows), weights.copies)
-            share, slope = bound.loss(pairs, normaliser)
-            if gradient is not None:
-                scorer.add_gradient(gradient, rows, activations, slope)
+            normaliser = _log_normaliser(score, pairs_of, parts, rows, whole)
+        kept: list[Tensor | None] = [None] * len(tensors)
+        for part in parts:
+            own = [each[part].detach().requires_grad_(learn) for each in rows]
+            with torch.set_grad_enabled(learn):
+                scores = score(*own, *whole)
+            pairs = pairs_of(part, normaliser)
+            share, slope = bound.slope(scores.detach(), pairs)
             loss += share
-            accuracy += _pair_accuracy(pairs)
-        if gradient is not None:
-            ctx.save_for_backward(gradient.hidden, gradient.direct, gradient.projected, *gradient.tail)
+            accuracy += _accuracy(scores.detach(), pairs)
+            if learn:
+                leaves = [*own, *whole, *tensors[n_rows + n_whole :]]
+                gradients = torch.autograd.grad(scores, leaves, slope, allow_unused=True)
+                _collect(kept, gradients, part, rows)
+        if learn:
+            found = [torch.zeros_like(t) if k is None else k for k, t in zip(kept, tensors, strict=True)]
+            ctx.save_for_backward(*found)
         ctx.mark_non_differentiable(accuracy)
         return loss, accuracy
 
@@ -132,104 +174,48 @@ class _Contrast(torch.autograd.Function):
         stored = ctx.saved_tensors
         if gradient != 1:
             stored = [tensor * gradient for tensor in stored]
-        return None, None, None, None, *stored
+        return None, None, None, None, None, None, *stored
 
 
-def _log_normaliser(scorer: Scorer, weights: PairWeights, chunk_rows: int, peers: Peers) -> Tensor:
-    """log E- exp(T) over all rows, those of peers too."""
-    parts = []
-    for rows in chunks(len(scorer.hidden), chunk_rows):
-        scores, _ = scorer.score(rows)
-        parts.append(torch.logsumexp((scores + weights.dense(rows)[1].log()).flatten(), 0))
-    own = torch.logsumexp(torch.stack(parts), 0)[None]
-    return torch.logsumexp(peers.join(own, peers.places(1)), 0)
+def _collect(
+    kept: list[Tensor | None], gradients: Sequence[Tensor | None], part: slice, rows: Sequence[Tensor]
+) -> None:
+    """Put the gradients of a chunk's rows in their places, and add up those of everything else."""
+    for place, gradient in enumerate(gradients):
+        target = kept[place]
+        if gradient is None:
+            continue
+        if place < len(rows) and len(gradient) < len(rows[place]):
+            if target is None:
+                target = kept[place] = torch.empty_like(rows[place])
+            target[part] = gradient
+        else:
+            kept[place] = gradient if target is None else target.add_(gradient)
 
 
-def _pair_accuracy(pairs: Pairs) -> Tensor:
+def _log_normaliser(
+    score: Callable[..., Tensor],
+    pairs_of: Callable[[slice, Tensor], Pairs],
+    parts: list[slice],
+    rows: Sequence[Tensor],
+    whole: Sequence[Tensor],
+) -> Tensor:
+    """log E- exp(T) over all rows, those of other workers too."""
+    zero, found = rows[0].new_zeros(()), []
+    with torch.no_grad():
+        for part in parts:
+            scores = score(*(each[part] for each in rows), *whole)
+            found.append(torch.logsumexp((scores + pairs_of(part, zero).negative.log()).flatten(), 0))
+        return torch.logsumexp(all_join(torch.logsumexp(torch.stack(found), 0)[None]), 0)
+
+
+def _accuracy(scores: Tensor, pairs: Pairs) -> Tensor:
     """The rows' part of the share of pairs told apart by the sign of T, positives and negatives half each.
 
-    A positive is right if T > 0, a negative if not; all negatives together weigh 1, which `contrast` adds.
+    A positive is right if T > 0, a negative if not; all negatives together weigh 1, added at the end.
     """
-    accepted = (pairs.scores > 0).to(pairs.scores.dtype)
+    accepted = (scores > 0).to(scores.dtype)
     return torch.dot((pairs.positive - pairs.negative).flatten(), accepted.flatten()) / 2
-
-
-class LocalGlobal(nn.Module):
-    """The unsupervised loss of InfoGraph for the states and vectors that an encoder gives.
-
-    Args:
-        encoder: says how wide patches and graph vectors are; it is not kept.
-        weighting: "graph" weighs every graph alike (1/|G|, Eq. 4), "node" every node, as the authors' code
-            does.
-        bound: "jsd" (Eq. 5), "dv" or "infonce".
-        conditioned: the better conditioned discriminator.
-        patches: a patch is the states of "all" layers, concatenated (Eq. 2), or of the "last" one only, as in
-            the authors' code for molecules.
-        memory_mb: what the score matrix and its activations may take at a time.
-
-    Attributes:
-        peers: who shares a batch; the loss is then this one's share of it.
-        negatives: whether a patch is contrasted with the graphs of all peers, as if one had the whole batch,
-            or with the "local" ones only.
-    """
-
-    peers: Peers = ALONE
-    negatives: Negatives = "global"
-
-    def __init__(
-        self,
-        encoder: GraphEncoder,
-        *,
-        weighting: Weighting = "graph",
-        bound: BoundName = "jsd",
-        conditioned: bool = False,
-        patches: Patches = "all",
-        memory_mb: float = 512.0,
-    ) -> None:
-        super().__init__()
-        self.weighting, self.bound_name, self.patches, self.memory_mb = weighting, bound, patches, memory_mb
-        patch_dim = sum(encoder.widths) if patches == "all" else encoder.widths[-1]
-        self.discriminator = Discriminator(patch_dim, encoder.dim, encoder.dim, conditioned=conditioned)
-
-    def forward(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Contrast:
-        """The loss of a batch of at least two graphs, and what people can read of it."""
-        peers = self.peers if self.negatives == "global" else ALONE
-        scorer = self.scorer(states, vectors, batch, peers)
-        weights = pair_weights(batch, self.weighting, vectors.dtype, peers)
-        result = contrast(scorer, weights, BOUNDS[self.bound_name], self._chunk_rows(scorer), peers)
-        return result if peers is self.peers else self._share(result, batch)
-
-    def scorer(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch, peers: Peers = ALONE) -> Scorer:
-        """The scores T of all pairs of a patch and a distinct graph."""
-        if self.patches == "last":
-            states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])
-        scorer: Scorer = self.discriminator(states, vectors, batch, peers)
-        return scorer
-
-    def _share(self, own: Contrast, batch: Batch) -> Contrast:
-        """A contrast within this worker as its share of the mean over all workers."""
-        copies = batch.copies.to(own.loss.dtype)
-        weight = copies.sum() if self.weighting == "graph" else batch.sizes.to(copies.dtype) @ copies
-        share = weight / self.peers.sum(weight)
-        information, accuracy = self.peers.sum(share * torch.stack([own.information, own.accuracy]))
-        return Contrast(share * own.loss, information, accuracy)
-
-    @torch.no_grad()
-    def score_nodes(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Tensor:
-        """T(h_u, H(G)) of every node and its own graph: how much it speaks for the graph. (N,)."""
-        if batch.node_colour is None:
-            raise ValueError("a batch made with nodes=True is needed")
-        scorer = self.scorer(states, vectors, batch)
-        result = vectors.new_empty(len(batch.node_colour))
-        for rows in chunks(len(scorer.hidden), self._chunk_rows(scorer)):
-            scores, _ = scorer.score(rows)
-            inside = (batch.node_colour >= rows.start) & (batch.node_colour < rows.stop)
-            result[inside] = scores[batch.node_colour[inside] - rows.start, batch.node_graph[inside]]
-        return result
-
-    def _chunk_rows(self, scorer: Scorer) -> int:
-        n_graphs, itemsize = scorer.direct.shape[1], scorer.direct.element_size()
-        return chunk_rows_for(self.memory_mb, self.discriminator.dim, n_graphs, itemsize)
 
 
 @torch.no_grad()
@@ -237,7 +223,4 @@ def node_vectors(states: Sequence[Tensor], batch: Batch) -> Tensor:
     """The patch representation h_u of every node (Eq. 2). (N, sum of widths)."""
     if batch.node_colour is None:
         raise ValueError("a batch made with nodes=True is needed")
-    lifted = states[0]
-    for state, round_ in zip(states[1:], batch.rounds[1:], strict=True):
-        lifted = torch.cat([round_.own @ lifted, state], 1)
-    return lifted[batch.node_colour]
+    return patches_of(states, batch)[batch.node_colour]

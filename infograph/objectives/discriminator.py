@@ -1,17 +1,46 @@
-"""The discriminator of Appendix D: T(h, H) = f(h) . g(H), with f and g small networks with a jump."""
+"""Discriminators T(h, H): the interface, and the paper's (Appendix D), as it is or better conditioned."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from infograph.nn.batch import Batch
-from infograph.nn.norm import ALONE, Peers, WeightedBatchNorm
+from infograph.nn.norm import WeightedBatchNorm, all_join
+
+Tensors = tuple[Tensor, ...]
+
+
+class Discriminator(nn.Module):
+    """Scores pairs of a patch and a graph. Yours has `__init__(patch_dim, graph_dim)` and `forward`.
+
+    `prepare` and `score` do the same in two parts, once per batch and once per chunk of patches, for those
+    who can save work by that.
+    """
+
+    def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
+        """Some patches (C, patch_dim) and all graphs (G, graph_dim) -> their scores T (C, G)."""
+        raise NotImplementedError
+
+    def prepare(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
+        """Tensors with a row per patch, which `score` gets in chunks, and tensors that it gets whole."""
+        return (patches_of(states, batch),), (all_join(graphs),)
+
+    def score(self, *tensors: Tensor) -> Tensor:
+        """Chunks of the first tensors that `prepare` gave, and all of the second -> scores (C, G)."""
+        return self(*tensors)  # type: ignore[no-any-return]
+
+
+def patches_of(states: Sequence[Tensor], batch: Batch) -> Tensor:
+    """The states of all layers side by side, on the finest colours (Eq. 2). (C_K, sum of widths)."""
+    patches = states[0]
+    for state, round_ in zip(states[1:], batch.rounds[1:], strict=True):
+        patches = torch.cat([round_.own @ patches, state], 1)
+    return patches
 
 
 class FeedForward(nn.Module):
@@ -27,54 +56,71 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(rows, in_dim) -> (rows, dim)."""
-        hidden = torch.relu_(self.first(x))
-        hidden = torch.relu_(self.second(hidden))
-        output: Tensor = torch.relu_(self.third(hidden)) + self.shortcut(x)
-        return output
+        return self.after_first(self.first(x)) + self.shortcut(x)  # type: ignore[no-any-return]
+
+    def after_first(self, hidden: Tensor) -> Tensor:
+        """What follows the first layer, but for the shortcut. (rows, dim) -> (rows, dim)."""
+        return torch.relu_(self.third(torch.relu_(self.second(torch.relu(hidden)))))
 
 
-class Discriminator(nn.Module):
-    """Scores (patch, graph) pairs: T[c, g] for every colour c and distinct graph g of a batch.
+class PaperDiscriminator(Discriminator):
+    """`f(h) . g(H)`, with f and g small networks with a jump (Appendix D).
+
+    First layer and shortcut of f are linear in the concatenated layers (Eq. 2): their blocks act per layer,
+    on that layer's own, fewer colours, and are lifted from round to round. The shortcut is folded into the
+    score, `h . (Ws' g)`.
 
     Args:
-        patch_dim, graph_dim: widths of patch and graph vectors.
-        dim: width of the space in which they are compared.
-        conditioned: BatchNorm on the graph vectors before their projection and scores divided by sqrt(dim).
-            Sum-pooled vectors make raw scores, and so the loss, huge.
+        patch_dim, graph_dim: widths of patches and graph vectors.
 
-    Differs from the paper: one linear shortcut joins input and output, as in the authors' code;
-    `conditioned`.
+    Differs from the paper: one linear shortcut joins input and output, as in the authors' code.
     """
 
-    def __init__(self, patch_dim: int, graph_dim: int, dim: int, *, conditioned: bool = False) -> None:
+    def __init__(self, patch_dim: int, graph_dim: int) -> None:
         super().__init__()
-        self.dim = dim
-        self.local, self.whole = FeedForward(patch_dim, dim), FeedForward(graph_dim, dim)
-        self.norm = WeightedBatchNorm(graph_dim) if conditioned else None
+        self.local, self.whole = FeedForward(patch_dim, graph_dim), FeedForward(graph_dim, graph_dim)
 
-    def forward(
-        self, states: Sequence[Tensor], graph_vectors: Tensor, batch: Batch, peers: Peers = ALONE
-    ) -> Scorer:
-        """The scores of all pairs of a patch and a graph (`peers`' graphs too), up to what `Scorer` computes.
+    def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
+        """The definition, and the oracle of `prepare` and `score`."""
+        return self.local(patches) @ self.project(graphs).T  # type: ignore[no-any-return]
 
-        The local network's first layer and its shortcut are linear in the concatenated layers (Eq. 2), so
-        their blocks act per layer, on that layer's own, fewer colours, and are lifted from round to round.
-        The shortcut is folded into the score, `h . (Ws' r)`.
-        """
-        projected = self.project(graph_vectors, batch.copies)
-        projected = peers.join(projected, peers.places(len(projected)))  # (G, dim)
+    def project(self, graphs: Tensor, copies: Tensor | None = None) -> Tensor:
+        """g(H), the graph side. (G, graph_dim) -> (G, graph_dim)."""
+        return self.whole(graphs)  # type: ignore[no-any-return]
+
+    def prepare(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
+        """Inputs of the first ReLU (C, dim) and scores of the shortcut (C, G); the graph side (G, dim)."""
+        projected = all_join(self.project(graphs, batch.copies))
         first, shortcut = self.local.first, self.local.shortcut
-        hidden = _lift(batch, first.weight, first.bias, states)  # (C_K, dim)
-        direct = _lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, states)  # (C_K, G)
-        second, third = self.local.second, self.local.third
-        tail = Tail(second.weight, second.bias, third.weight, third.bias)
-        return Scorer(hidden, direct, projected, tail)
+        hidden = _lift(batch, first.weight, first.bias, states)
+        direct = _lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, states)
+        return (hidden, direct), (projected,)
 
-    def project(self, graph_vectors: Tensor, copies: Tensor) -> Tensor:
-        """The graph side of the score, g(H). (G, dim), (G,) -> (G, dim)."""
-        if self.norm is None:
-            return self.whole(graph_vectors)  # type: ignore[no-any-return]
-        return self.whole(self.norm(graph_vectors, copies)) / math.sqrt(self.dim)  # type: ignore[no-any-return]
+    def score(self, hidden: Tensor, direct: Tensor, projected: Tensor) -> Tensor:  # type: ignore[override]
+        """T = direct + f'(hidden) . g(H)."""
+        return torch.addmm(direct, self.local.after_first(hidden), projected.T)
+
+
+class ConditionedDiscriminator(PaperDiscriminator):
+    """The same with BatchNorm on graph vectors before their projection, and scores divided by sqrt(dim).
+
+    Sum-pooled vectors make the raw scores, and so the loss, huge.
+    """
+
+    def __init__(self, patch_dim: int, graph_dim: int) -> None:
+        super().__init__(patch_dim, graph_dim)
+        self.norm = WeightedBatchNorm(graph_dim)
+
+    def project(self, graphs: Tensor, copies: Tensor | None = None) -> Tensor:
+        """g(BatchNorm(H)) / sqrt(dim)."""
+        counts = torch.ones(len(graphs), device=graphs.device) if copies is None else copies
+        return super().project(self.norm(graphs, counts)) / math.sqrt(graphs.shape[1])
+
+
+DISCRIMINATORS: dict[str, type[Discriminator]] = {
+    "paper": PaperDiscriminator,
+    "conditioned": ConditionedDiscriminator,
+}
 
 
 def _lift(batch: Batch, weight: Tensor, bias: Tensor, states: Sequence[Tensor]) -> Tensor:
@@ -83,7 +129,7 @@ def _lift(batch: Batch, weight: Tensor, bias: Tensor, states: Sequence[Tensor]) 
 
 
 class _Lift(torch.autograd.Function):
-    """`concatenated states @ weight.T + bias` on the finest colours, one block of the weight per layer.
+    """`patches @ weight.T + bias` without writing the patches down, one block of the weight per layer.
 
     With `L_k` the sum of the first k layers' parts: `L_k = U_k L_{k-1} + h_k W_k'`.
     """
@@ -111,66 +157,3 @@ class _Lift(torch.autograd.Function):
             if k:
                 gradient = ctx.rounds[k].own.transposed_times(gradient)
         return None, weight_gradient, gradient.sum(0), *reversed(state_gradients)
-
-
-class Tail(NamedTuple):
-    """The second and third layer of the local network."""
-
-    second_weight: Tensor  # (dim, dim)
-    second_bias: Tensor  # (dim,)
-    third_weight: Tensor  # (dim, dim)
-    third_bias: Tensor  # (dim,)
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """T = direct + ReLU(W3 ReLU(W2 ReLU(hidden) + b2) + b3) . projected, for any rows, with its gradient.
-
-    Attributes:
-        hidden: (C, dim) pre-activations of the local network's first layer.
-        direct: (C, G) scores of its shortcut.
-        projected: (G, dim) the graph side.
-        tail: the rest of the local network.
-    """
-
-    hidden: Tensor
-    direct: Tensor
-    projected: Tensor
-    tail: Tail
-
-    def score(self, rows: slice) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-        """Scores of some rows (C, G), and the activations that `add_gradient` needs."""
-        w2, b2, w3, b3 = self.tail
-        first = self.hidden[rows].clamp(min=0)
-        second = torch.addmm(b2, first, w2.T).clamp_(min=0)
-        third = torch.addmm(b3, second, w3.T).clamp_(min=0)
-        return torch.addmm(self.direct[rows], third, self.projected.T), (first, second, third)
-
-    def empty_gradient(self) -> Scorer:
-        """Room for the gradient of everything here."""
-        tensors = (self.hidden, self.direct, self.projected, *self.tail)
-        hidden, direct, projected, *tail = (torch.empty_like(tensor) for tensor in tensors)
-        return Scorer(hidden, direct, projected, Tail(*tail))
-
-    def add_gradient(
-        self, gradient: Scorer, rows: slice, activations: tuple[Tensor, Tensor, Tensor], slope: Tensor
-    ) -> None:
-        """Back-propagate the slope of a loss in the scores of some rows (C, G); the first rows start anew."""
-        first, second, third = activations
-        keep = 1.0 if rows.start else 0.0  # beta = 0 overwrites
-        tail, ones = gradient.tail, slope.new_ones(len(slope))
-        gradient.direct[rows] = slope
-        gradient.projected.addmm_(slope.T, third, beta=keep)
-        delta = _mask(slope @ self.projected, third)
-        tail.third_weight.addmm_(delta.T, second, beta=keep)
-        tail.third_bias.addmv_(delta.T, ones, beta=keep)
-        delta = _mask(delta @ self.tail.third_weight, second)
-        tail.second_weight.addmm_(delta.T, first, beta=keep)
-        tail.second_bias.addmv_(delta.T, ones, beta=keep)
-        _mask(torch.mm(delta, self.tail.second_weight, out=gradient.hidden[rows]), first)
-
-
-def _mask(gradient: Tensor, activation: Tensor) -> Tensor:
-    """The gradient of a ReLU, in place: zero where the activation is."""
-    backward = torch.ops.aten.threshold_backward.grad_input
-    return backward(gradient, activation, 0, grad_input=gradient)  # type: ignore[no-any-return]

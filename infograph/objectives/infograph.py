@@ -2,89 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, cast
 
 import torch
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
-from infograph.nn.norm import ALONE, Peers
-from infograph.objectives.bounds import BoundName
-from infograph.objectives.contrast import LocalGlobal, Patches, Weighting, node_vectors
+from infograph.nn.norm import all_sum
+from infograph.objectives.bounds import BOUNDS, Bound
+from infograph.objectives.contrast import LocalGlobal, Patches, Weighting
+from infograph.objectives.discriminator import DISCRIMINATORS, Discriminator
 from infograph.objectives.objective import LossTerms
+from infograph.parameters import Spec
 
 
-class InfoGraphObjective(nn.Module):
-    """An encoder, a discriminator, and the loss they minimise.
+@dataclass
+class MutualInformation(Spec):
+    """The unsupervised objective: mutual information between graphs and their patches.
+
+    A term, a view or a loss of your own is a subclass with `loss`:
+
+        @dataclass
+        class Spread(MutualInformation):
+            weight: float = 0.1
+
+            def loss(self, net, batch):
+                total, shown = super().loss(net, batch)
+                spread = ...
+                return LossTerms(total + self.weight * spread, {**shown, "spread": spread})
 
     Args:
-        encoder: graphs -> states of nodes and vectors of graphs.
-        weighting, bound, conditioned, patches, memory_mb: see `LocalGlobal`.
-        prior: weight of Deep InfoMax's prior term, 0 for none.
+        bound: "jsd" (Eq. 5), "dv" (Donsker-Varadhan), "infonce", or a `Bound` of your own.
+        discriminator: "paper" (Appendix D), "conditioned" (BatchNorm on graph vectors, scores divided by
+            sqrt(dim)), or a class of your own, made with the widths of patches and graph vectors.
+        weighting: "graph" gives each graph the same weight (1/|G|, Eq. 4), "node" each node, as the authors'
+            code does.
+        patches: a patch is the states of "all" layers (Eq. 2), or of the "last" one only, as in the authors'
+            code for molecules.
+        prior: weight of Deep InfoMax's prior term; the paper has none.
+        memory_mb: what the score matrix and its activations may take at a time.
     """
 
-    def __init__(
-        self,
-        encoder: GraphEncoder,
-        *,
-        weighting: Weighting = "graph",
-        bound: BoundName = "jsd",
-        conditioned: bool = False,
-        patches: Patches = "all",
-        prior: float = 0.0,
-        memory_mb: float = 512.0,
-    ) -> None:
-        super().__init__()
-        self.encoder, self.dim, self.prior_weight = encoder, encoder.dim, prior
-        self.local_global = LocalGlobal(
-            encoder,
-            weighting=weighting,
-            bound=bound,
-            conditioned=conditioned,
-            patches=patches,
-            memory_mb=memory_mb,
-        )
-        self.prior = PriorMatcher(self.dim) if prior else None
+    bound: str | Bound = "jsd"
+    discriminator: str | Callable[[int, int], Discriminator] = "paper"
+    weighting: Weighting = "graph"
+    patches: Patches = "all"
+    prior: float = 0.0
+    memory_mb: float = 512.0
 
-    def encode(self, batch: Batch) -> tuple[list[Tensor], Tensor]:
-        """States per layer, and the vectors H of distinct graphs (Eq. 2, 3). K x (C_k, D_k), (G, dim)."""
-        states: list[Tensor] = self.encoder(batch)
-        return states, self.encoder.vectors(states, batch)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bound": [StrOptions(set(BOUNDS)), HasMethods(["rows", "information"])],
+        "discriminator": [StrOptions(set(DISCRIMINATORS)), callable],
+        "weighting": [StrOptions({"graph", "node"})],
+        "patches": [StrOptions({"all", "last"})],
+        "prior": [Interval(Real, 0, None, closed="left")],
+        "memory_mb": [Interval(Real, 0, None, closed="neither")],
+    }
 
-    def forward(self, batch: Batch) -> LossTerms:
-        """The loss of a batch of at least two graphs."""
-        states, vectors = self.encode(batch)
-        result = self.local_global(states, vectors, batch)
-        terms = {"mi": result.information, "accuracy": result.accuracy}
-        if self.prior is None:
-            return LossTerms(result.loss, terms)
-        prior = self.prior(vectors, batch.copies)
-        return LossTerms(result.loss + self.prior_weight * prior, {**terms, "prior": prior.detach()})
+    def local_global(self, encoder: GraphEncoder) -> LocalGlobal:
+        """The contrast for an encoder, with a discriminator of fresh weights."""
+        width = sum(encoder.widths) if self.patches == "all" else encoder.widths[-1]
+        make = self.discriminator
+        made = (DISCRIMINATORS[make] if isinstance(make, str) else make)(width, encoder.dim)
+        bound = BOUNDS[self.bound] if isinstance(self.bound, str) else self.bound
+        return LocalGlobal(made, bound, self.weighting, self.patches, self.memory_mb)
 
-    @torch.no_grad()
-    def score_nodes(self, batch: Batch) -> Tensor:
-        """T(h_u, H(G)) of every node and its own graph: how much it speaks for the graph. (N,)."""
-        return self.local_global.score_nodes(*self.encode(batch), batch)
+    def build(self, encoder: GraphEncoder) -> nn.ModuleDict:
+        """What is trained: the encoder, and whatever else the loss needs."""
+        parts: dict[str, nn.Module] = {"encoder": encoder, "local_global": self.local_global(encoder)}
+        return nn.ModuleDict(parts | ({"prior": PriorMatcher(encoder.dim)} if self.prior else {}))
 
-    @torch.no_grad()
-    def node_vectors(self, batch: Batch) -> Tensor:
-        """The patch representation h_u of every node (Eq. 2). (N, dim)."""
-        return node_vectors(self.encoder(batch), batch)
+    def loss(self, net: Any, batch: Batch) -> LossTerms:
+        """The loss of a batch of at least two graphs; `net` is what `build` gave, its parts by name."""
+        states = net.encoder(batch)
+        vectors = net.encoder.vectors(states, batch)
+        found = net.local_global(states, vectors, batch)
+        shown = {"mi": found.information, "accuracy": found.accuracy}
+        if not self.prior:
+            return LossTerms(found.loss, shown)
+        prior = net.prior(vectors, batch.copies)
+        return LossTerms(found.loss + self.prior * prior, {**shown, "prior": prior})
 
 
 class PriorMatcher(nn.Module):
-    """A discriminator D tells squashed graph vectors from uniform noise; the encoder works against it.
+    """The prior term of Deep InfoMax (Hjelm et al. 2019, Eq. 7): graph vectors pulled towards uniform noise.
 
-    The term is `-E log D(u) - E log(1 - D(sigmoid(H)))`. D minimises it and the encoder maximises it, in one
-    backward pass: the gradient changes its sign between the two.
-
-    Attributes:
-        peers: who shares a batch; the term is then this one's share of it.
+    A discriminator D tells squashed graph vectors from noise, and the encoder works against it: the term is
+    `-E log D(u) - E log(1 - D(sigmoid(H)))`. D minimises it and the encoder maximises it, in one backward
+    pass: the gradient changes its sign between the two.
     """
-
-    peers: Peers = ALONE
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -100,7 +112,7 @@ class PriorMatcher(nn.Module):
         """Distinct graphs (G, dim) and how often each is there (G,) -> scalar."""
         noise = torch.rand_like(graph_vectors)
         squashed = torch.sigmoid(cast(Tensor, _Reverse.apply(graph_vectors)))  # type: ignore[no-untyped-call]
-        n_distinct, n_graphs = self.peers.sum(torch.stack([torch.ones_like(copies).sum(), copies.sum()]))
+        n_distinct, n_graphs = all_sum(torch.stack([torch.ones_like(copies).sum(), copies.sum()]))
         share = (copies / n_graphs).to(graph_vectors.dtype)
         noise_term = softplus(-self.network(noise)).sum() / n_distinct
         return cast(Tensor, noise_term + share @ softplus(self.network(squashed))[:, 0])

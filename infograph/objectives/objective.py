@@ -1,11 +1,26 @@
-"""The one interface of all objectives that learn from labels, and the simplest of them."""
+"""What objectives are: parameters in a dataclass, weights in the modules that it builds, and a loss.
+
+An objective with labels of your own is one class with `loss`, and with `build` if it trains more than a
+predictor. Nothing is registered:
+
+    @dataclass
+    class Smooth(Objective):
+        weight: float = 0.1
+
+        def loss(self, net, step, task):
+            supervised = task.loss(net.predictor(step.labelled), step.targets)
+            spread = net.predictor(step.unlabelled).var(0).sum()
+            return LossTerms(supervised + self.weight * spread, {"supervised": supervised, "spread": spread})
+
+    InfoGraphRegressor(objective=Smooth(0.3)).fit(graphs, y)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -15,6 +30,14 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax, mse_loss, so
 from infograph.data.graphset import IntArray
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
+from infograph.parameters import Spec
+
+
+class LossTerms(NamedTuple):
+    """The loss to minimise, and the figures to show beside it."""
+
+    total: Tensor
+    shown: Mapping[str, Tensor]
 
 
 class Source(Protocol):
@@ -34,12 +57,14 @@ class Step:
         labelled_graphs: (B_l,) graphs with labels.
         unlabelled_graphs: (B_u,) any graphs, whose labels are not looked at; empty where none are needed.
         targets: (B_l, T) standardised numbers with NaN for unknown ones, or (B_l,) classes.
+        number: of the update, counted from 0 over the whole run.
     """
 
     source: Source
     labelled_graphs: IntArray
     unlabelled_graphs: IntArray
     targets: Tensor
+    number: int = 0
 
     @cached_property
     def labelled(self) -> Any:
@@ -58,8 +83,15 @@ class Step:
 
     @property
     def n_labelled(self) -> int:
-        """B_l."""
+        """How many graphs of `both` have labels: B_l."""
         return len(self.labelled_graphs)
+
+
+class Encoding(NamedTuple):
+    """What an encoder says about the G distinct graphs of a batch: states per layer, vectors (G, dim)."""
+
+    states: list[Tensor]
+    vectors: Tensor
 
 
 class Predictor(nn.Module):
@@ -86,106 +118,45 @@ class Predictor(nn.Module):
         return self.outputs(self.encode(batch), batch)
 
 
-MakePredictor = Callable[[], Predictor]
-
-
-class Objective(nn.Module):
-    """A predictor, whatever else is needed to train it, and the loss of an update.
-
-    Args:
-        make_predictor: gives a predictor with fresh weights at every call.
-        task: what is predicted.
-
-    Attributes:
-        predictor: what learns from the labels.
-        updates: (scalar) how many updates were made.
-        needs_unlabelled: whether an update takes unlabelled graphs.
-    """
-
-    needs_unlabelled = True
-    updates: Tensor
-
-    def __init__(self, make_predictor: MakePredictor, task: Task) -> None:
-        super().__init__()
-        self.predictor, self.task = make_predictor(), task
-        self.register_buffer("updates", torch.zeros((), dtype=torch.long))
-
-    @property
-    def result(self) -> Predictor:
-        """The predictor to use once training is over."""
-        return self.predictor
-
-    def forward(self, step: Step) -> LossTerms:
-        """The loss of an update, and its terms."""
-        raise NotImplementedError
-
-    def after_update(self) -> None:
-        """Called after every update of the weights."""
-        self.updates += 1
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """What an encoder says about the G distinct graphs of a batch: states per layer, vectors (G, dim)."""
-
-    states: list[Tensor]
-    vectors: Tensor
-
-
-class Task(Protocol):
-    """Regression or classification."""
-
-    @property
-    def n_outputs(self) -> int:
-        """Numbers that a network gives for a graph."""
-        ...
-
-    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """The supervised loss; NaN or a negative class is no target and does not count."""
-        ...
-
-    def distance(self, outputs: Tensor, others: Tensor) -> Tensor:
-        """How far predictions are from others of the same graphs: the mean squared difference."""
-        ...
-
-    def divergence(self, outputs: Tensor, others: Tensor) -> Tensor:
-        """How far predictions are from others, the measure that adversarial training uses."""
-        ...
-
-
 @dataclass(frozen=True)
 class Regression:
-    """T numbers per graph, standardised; the loss is the mean squared error of the known values."""
+    """T numbers per graph, standardised.
+
+    Attributes:
+        n_outputs: T.
+    """
 
     n_outputs: int
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """(B, T), (B, T) -> scalar."""
+        """The mean squared error of the known values; NaN is no target. (B, T), (B, T) -> scalar."""
         known = ~targets.isnan()
         return mse_loss(outputs[known], targets[known].to(outputs.dtype))
 
     def distance(self, outputs: Tensor, others: Tensor) -> Tensor:
-        """Of the numbers."""
+        """How far predictions are from others of the same graphs: the mean squared difference."""
         return mse_loss(outputs, others)
 
-    def divergence(self, outputs: Tensor, others: Tensor) -> Tensor:
-        """The same as the distance."""
-        return mse_loss(outputs, others)
+    divergence = distance
 
 
 @dataclass(frozen=True)
 class Classification:
-    """One of C classes per graph; the loss is the cross-entropy."""
+    """One of C classes per graph.
+
+    Attributes:
+        n_outputs: C.
+    """
 
     n_outputs: int
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """(B, C), (B,) -> scalar."""
+        """The cross-entropy of the known classes; a negative one is no target. (B, C), (B,) -> scalar."""
         known = targets >= 0
         return cross_entropy(outputs[known], targets[known])
 
     def distance(self, outputs: Tensor, others: Tensor) -> Tensor:
-        """Of the probabilities, as Mean Teacher has it."""
+        """The mean squared difference of the probabilities, as Mean Teacher has it."""
         return mse_loss(softmax(outputs, 1), softmax(others, 1))
 
     def divergence(self, outputs: Tensor, others: Tensor) -> Tensor:
@@ -194,20 +165,49 @@ class Classification:
         return kl_div(logs[0], logs[1], reduction="batchmean", log_target=True)
 
 
-@dataclass(frozen=True)
-class LossTerms:
-    """The loss to minimise, and the figures to show beside it, detached."""
-
-    total: Tensor
-    shown: Mapping[str, Tensor]
+Task = Regression | Classification
+MakePredictor = Callable[[], Predictor]
 
 
+@dataclass
+class Objective(Spec):
+    """Base of all objectives that learn from labels.
+
+    Class attributes:
+        needs_unlabelled: whether an update takes unlabelled graphs.
+        for_classes: whether it makes sense for classes only.
+        title: in tables; the name of the class by default.
+        predicts: the part of what `build` gives that predicts once training is over.
+    """
+
+    def __init_subclass__(cls) -> None:
+        cls.title = cls.__dict__.get("title", cls.__name__)
+
+    needs_unlabelled: ClassVar[bool] = True
+    for_classes: ClassVar[bool] = False
+    predicts: ClassVar[str] = "predictor"
+    title: ClassVar[str]
+
+    def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
+        """What is trained; each call of `make_predictor` gives an encoder and head with fresh weights."""
+        return nn.ModuleDict({"predictor": make_predictor()})
+
+    def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
+        """The loss of an update; `net` is what `build` gave, its parts by name."""
+        raise NotImplementedError
+
+    def after_update(self, net: Any, number: int) -> None:
+        """Called after every update of the weights, with its number counted from 0."""
+
+
+@dataclass
 class Supervised(Objective):
     """Mean squared error or cross-entropy of the labelled graphs; the first term of Eq. 6 and 7."""
 
-    needs_unlabelled = False
+    needs_unlabelled: ClassVar[bool] = False
+    title: ClassVar[str] = "supervised"
 
-    def forward(self, step: Step) -> LossTerms:
+    def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
         """One pass over the labelled graphs."""
-        loss = self.task.loss(self.predictor(step.labelled), step.targets)
-        return LossTerms(loss, {"supervised": loss.detach()})
+        loss = task.loss(net.predictor(step.labelled), step.targets)
+        return LossTerms(loss, {"supervised": loss})

@@ -7,25 +7,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from infograph.cells import Busy, Cell, Result, run_cell
 from infograph.errors import InvalidParameter
-from infograph.evaluate.compare import METHODS
 from infograph.evaluate.published import paper_table1
-from infograph.io import read_json
-from infograph.jobs import Lost, side_by_side
-from infograph.paper.table1 import compute_table1, compute_variant, table1_cells, variant_cells
+from infograph.jobs import Lost, run
+from infograph.paper.table1 import compute_table1, table1_cells, variant_cells
 from infograph.paper.table2 import compute_table2, plan_table2
 from infograph.progress import Progress, Watcher
 
-COMPUTE: dict[str, Callable[..., Result]] = {
-    "table1": compute_table1,
-    "table2": compute_table2,
-    "variants": compute_variant,
-}
 Kind = tuple[str, ...]
 
 
@@ -92,12 +85,10 @@ def run_grid(
 
 
 def _look_away(_: Progress) -> None:
-    """A watcher that does nothing."""
+    pass
 
 
 def _one(cell: Cell, results: Path, until: float | None, watcher: Watcher = _look_away) -> Done:
-    """One cell in this process."""
-
     def late() -> bool:
         return until is not None and time.time() > until
 
@@ -127,96 +118,33 @@ def _elsewhere(
     """The same in several processes, here or on a cluster."""
     stop = False
 
-    def jobs() -> Iterator[_Job]:
+    def waiting() -> Iterator[Cell]:
         for cell in cells:
             if stop:
                 return
             begin(cell)
-            yield _Job(cell, results.absolute(), until)
+            yield cell
 
-    for job, done in side_by_side(_do, jobs(), workers=workers, on=on):
-        found = Done(job.cell, "failed", reason=done.reason) if isinstance(done, Lost) else done
+    compute_one = partial(_one, results=results.absolute(), until=until)
+    for cell, done in run(compute_one, waiting(), workers=workers, on=on):
+        found = Done(cell, "failed", reason=done.reason) if isinstance(done, Lost) else done
         stop = stop or found.outcome == "late"
         yield found
 
 
-@dataclass(frozen=True)
-class _Job:
-    cell: Cell
-    results: Path
-    until: float | None
-
-
-def _do(job: _Job) -> Done:
-    return _one(job.cell, job.results, job.until)
-
-
 def compute(cell: Cell, work: Path, watchers: Sequence[Watcher] = ()) -> Result:
     """The result of a cell of any table."""
-    return COMPUTE[cell.table](cell, work, watchers=watchers)
-
-
-def kind(table: str, settings: dict[str, Any]) -> tuple[str, ...]:
-    """Cells of the same kind take about the same time: (row, column) of the table."""
-    if table == "table2":
-        return table, settings["objective"]
-    return table, settings["method"], settings["data"]
+    return (compute_table2 if cell.table == "table2" else compute_table1)(cell, work, watchers=watchers)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The state of one method or variant on one data set, or of one objective on one target.
-
-    Attributes:
-        table: "table1", "table2" or "variants".
-        column: the data set or the target; "search" for settings tried on one target only.
-        row: the method, the variant or the objective.
-        outlook: done and planned cells, and the time left.
-    """
-
-    table: str
-    column: str
-    row: str
-    outlook: Outlook
-
-
-def standings(results: Path) -> list[Standing]:
-    """Both tables and the variants, in their order; Table 2 with what its search has chosen so far."""
-    groups: dict[tuple[str, str, str], list[Cell]] = {}
-    for data in paper_table1().datasets:
-        for method in METHODS:
-            groups["table1", data, method] = table1_cells([data], [method])
-    plan = plan_table2(results)
-    kept = {cell.key for cell in plan.cells}
-    for cell in plan.tried:
-        if cell.key not in kept:
-            groups.setdefault(("table2", "search", cell.settings["objective"]), []).append(cell)
-    for cell in plan.cells:
-        groups["table2", cell.settings["target"], cell.settings["objective"]] = [cell]
-    for cell in variant_cells():
-        groups.setdefault(("variants", cell.settings["data"], cell.settings["method"]), []).append(cell)
-    known = Durations(results, (cell for cells in groups.values() for cell in cells))
-    return [Standing(*place, known.outlook(*split_cells(cells, results))) for place, cells in groups.items()]
-
-
-def total(outlooks: list[Outlook]) -> Outlook:
-    """Several together."""
-    return Outlook(
-        sum(each.done for each in outlooks),
-        sum(each.cells for each in outlooks),
-        sum(each.seconds for each in outlooks),
-        sum(each.unknown for each in outlooks),
-    )
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """The state of some cells.
+class Status:
+    """How far some cells are.
 
     Attributes:
         done, cells: how many have a result, and of how many.
-        seconds: what the missing ones of a known kind will take.
-        unknown: missing cells of a kind of which none was computed yet.
+        seconds: what the missing ones will take, where others of their kind are done.
+        unknown: missing cells of a kind of which none is.
     """
 
     done: int
@@ -225,42 +153,66 @@ class Outlook:
     unknown: int
 
     def __str__(self) -> str:
+        """The time that is left."""
         if self.done == self.cells:
             return "done"
         if self.unknown == self.cells - self.done:
             return "not known yet"
-        about = in_words(self.seconds)
-        return f"{about}, and {self.unknown} cells of unknown length" if self.unknown else about
+        time_left = in_words(self.seconds)
+        return f"{time_left}, and {self.unknown} cells of unknown length" if self.unknown else time_left
+
+
+def whole_status(results: Path) -> dict[tuple[str, str, str], Status]:
+    """All tables by (table, data set or target, method or objective), with what Table 2's search has chosen.
+
+    Settings that are tried on one target only are its column "search".
+    """
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in [*table1_cells(paper_table1().datasets), *variant_cells()]:
+        groups.setdefault((cell.table, cell.settings["data"], cell.settings["method"]), []).append(cell)
+    plan = plan_table2(results)
+    kept = {cell.key for cell in plan.cells}
+    for cell in (*(cell for cell in plan.tried if cell.key not in kept), *plan.cells):
+        column = cell.settings["target"] if cell.key in kept else "search"
+        groups.setdefault(("table2", column, cell.settings["objective"]), []).append(cell)
+    took = Durations(results, (cell for cells in groups.values() for cell in cells))
+    return {place: took.status(cells) for place, cells in sorted(groups.items(), key=lambda each: each[0][0])}
+
+
+def total(parts: Iterable[Status]) -> Status:
+    """Several together."""
+    numbers = zip(*((each.done, each.cells, each.seconds, each.unknown) for each in parts), strict=True)
+    done, cells, seconds, unknown = map(sum, numbers)
+    return Status(int(done), int(cells), seconds, int(unknown))
 
 
 class Durations:
-    """How long cells took, by their kind; more may be added while others are computed."""
+    """How long cells took; others of the same table, method and data set will take as long."""
 
     def __init__(self, results: Path, cells: Iterable[Cell]) -> None:
         self._taken: dict[Kind, list[float]] = defaultdict(list)
+        self._done: set[str] = set()
         for cell in cells:
-            path = cell.path(results)
-            if path.is_file():
-                self.add(cell, read_json(path)["measured"]["seconds"])
+            found = cell.read(results)
+            if found is not None:
+                self.add(cell, found["measured"]["seconds"])
 
     def add(self, cell: Cell, seconds: float) -> None:
-        """A cell took so long."""
-        self._taken[kind(cell.table, cell.settings)].append(seconds)
+        """This cell is done."""
+        self._done.add(cell.key)
+        self._taken[_kind(cell)].append(seconds)
 
-    def outlook(self, done: Sequence[Cell], missing: Sequence[Cell], at_once: int = 1) -> Outlook:
-        """The state of these cells; a missing one takes the median of its kind, `at_once` at a time."""
-        known = [self._taken[k] for k in (kind(c.table, c.settings) for c in missing) if self._taken[k]]
-        seconds = sum(median(taken) for taken in known) / at_once
-        return Outlook(len(done), len(done) + len(missing), seconds, len(missing) - len(known))
+    def status(self, cells: Sequence[Cell], at_once: int = 1) -> Status:
+        """Of these cells; a missing one takes the median of its kind, `at_once` at a time."""
+        missing = [cell for cell in cells if cell.key not in self._done]
+        taken = [self._taken[_kind(cell)] for cell in missing]
+        seconds = sum(median(each) for each in taken if each) / at_once
+        return Status(len(cells) - len(missing), len(cells), seconds, taken.count([]))
 
 
-def split_cells(cells: Iterable[Cell], results: Path) -> tuple[list[Cell], list[Cell]]:
-    """Those with a result, and those without."""
-    done: list[Cell] = []
-    missing: list[Cell] = []
-    for cell in cells:
-        (done if cell.path(results).is_file() else missing).append(cell)
-    return done, missing
+def _kind(cell: Cell) -> Kind:
+    names = ("objective",) if cell.table == "table2" else ("method", "data")
+    return (cell.table, *(cell.settings[name] for name in names))
 
 
 def in_words(seconds: float) -> str:

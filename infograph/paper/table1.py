@@ -1,11 +1,11 @@
-"""Table 1: accuracy of unsupervised methods, by data set, setting and repeat; and variants of it."""
+"""Table 1: accuracy of unsupervised methods, by data set, setting and repeat; and variants of these."""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from infograph.evaluate.compare import METHODS, Method, blames_method, represent
 from infograph.evaluate.evaluation import PairedTest, Score, paired_test
 from infograph.evaluate.published import Figure, paper_table1
 from infograph.io import read_json, replaced_file
+from infograph.parameters import changed
 from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
 
@@ -35,12 +36,51 @@ REDUCED = {
 REDUCED_EPOCHS = (10, 20)
 REACH = 2  # deviations over repeats on either side of the mean: the interval
 TRAINED, UNTRAINED = "infograph", "untrained"
-ALPHA = 0.05  # of significance
-LEAST = 0.001  # p-values below it are not told apart
-BASES = {"infograph": "layers=4 lr=0.001", "gk": "size=4 normalise=True"}  # method -> a setting of Table 1
-UNLABELLED = ("IMDB-BINARY", "IMDB-MULTI")  # no node labels
-# (data set, variant, or method for its base) -> what was found
-Variants = dict[tuple[str, str], Evaluation | None]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One thing changed in a setting of Table 1.
+
+    Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it, never in it.
+
+    Attributes:
+        title: in words.
+        parameters: of the estimator, that differ.
+        judging: of `cross_validate`, that differ; JSON-ready.
+        data: the data sets where it makes a difference.
+        epochs: where the training run is looked at; none for those of Table 1.
+        method: what is changed, with the setting BASES has for it.
+    """
+
+    title: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    judging: dict[str, Any] = field(default_factory=dict)
+    data: tuple[str, ...] = SMALL
+    epochs: tuple[int, ...] = ()
+    method: str = TRAINED
+
+    def make(self, seed: int) -> GraphTransformer:
+        """The estimator, not fitted."""
+        return changed(METHODS[self.method].searched[BASES[self.method]](seed), self.parameters)
+
+
+BASES = {TRAINED: "layers=4 lr=0.001", "gk": "size=4 normalise=True"}  # method -> a setting of Table 1
+VARIANTS = {
+    "unscaled": Variant("vectors not standardised", judging={"scale": False}),
+    "linear": Variant("a linear support vector machine", judging={"classifiers": "svm-linear"}),
+    "node": Variant("a weight per node instead of per graph", {"weighting": "node"}),
+    "conditioned": Variant("the conditioned discriminator", {"discriminator": "conditioned"}),
+    "mean": Variant("mean readout", {"readout": "mean"}),
+    "degree": Variant(
+        "degrees as node features", {"node_features": "degree"}, data=("IMDB-BINARY", "IMDB-MULTI")
+    ),
+    "edges": Variant("edge labels (GINE)", {"edge_columns": ["label"]}, data=("MUTAG", "PTC_MR")),
+    "batch 32": Variant("batches of 32 graphs", {"batch_size": 32}),
+    "dim 128": Variant("vectors of 128 numbers", {"dim": 128}),
+    "every epoch": Variant("judged after each of the first 20 epochs", epochs=tuple(range(1, 21))),
+    "connected": Variant("connected graphlets only", {"connected_only": True}, method="gk"),
+}
 
 
 def table1_cells(
@@ -58,63 +98,86 @@ def table1_cells(
     ]
 
 
+def variant_cells(
+    data: Sequence[str] = SMALL,
+    names: Sequence[str] = tuple(VARIANTS),
+    repeats: Sequence[int] = range(REPEATS),
+) -> list[Cell]:
+    """The cells of some variants, the first repeat of all first."""
+    return [
+        variant_cell(one, name, repeat)
+        for repeat in repeats
+        for one in data
+        for name in names
+        if one in VARIANTS[name].data
+    ]
+
+
 def searched_on(data: str, name: str) -> Method:
     """A method with the settings and epochs that are searched on a data set."""
     method = METHODS[name]
-    if name != "infograph" or data not in REDUCED:
+    if name != TRAINED or data not in REDUCED:
         return method
     grid = {setting: method.searched[setting] for setting in REDUCED[data]}
     return replace(method, grid=grid, epochs=REDUCED_EPOCHS)
 
 
-def table1_cell(data: str, method: Method, setting: str, repeat: int, table: str = "table1") -> Cell:
+def table1_cell(data: str, method: Method, setting: str, repeat: int) -> Cell:
     """One cell: a method with one setting, made and judged with the seed `repeat`.
 
     A method that is trained has a figure after each of its `epochs`, from one run.
     """
+    settings = _settings(data, method.name, setting, repeat, method.searched[setting](0), method.epochs)
+    return Cell("table1", f"{data} {method.name} {setting} {repeat}", settings)
+
+
+def variant_cell(data: str, name: str, repeat: int) -> Cell:
+    """One variant on one data set, made and judged with the seed `repeat`."""
+    variant = VARIANTS[name]
+    epochs = variant.epochs or METHODS[variant.method].epochs
+    settings = _settings(data, name, name, repeat, variant.make(0), epochs)
+    return Cell("variants", f"{data} {name} {repeat}", {**settings, "judging": variant.judging})
+
+
+def _settings(
+    data: str, method: str, setting: str, repeat: int, estimator: GraphTransformer, epochs: Sequence[int]
+) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "data": data,
-        "method": method.name,
+        "method": method,
         "setting": setting,
         "repeat": repeat,
         "folds": FOLDS,
         "inner_folds": INNER_FOLDS,
-        "parameters": parameters_of(method.searched[setting](0)),
+        "parameters": parameters_of(estimator),
     }
-    if method.epochs:
-        settings["epochs"] = list(method.epochs)
+    if epochs:
+        settings["epochs"] = list(epochs)
         del settings["parameters"]["epochs"]
-    return Cell(table, f"{data} {method.name} {setting} {repeat}", settings)
+    return settings
 
 
 def compute_table1(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
-    """Represent all graphs, and judge that with the folds of this repeat."""
-    settings = cell.settings
-    make = METHODS[settings["method"]].searched[settings["setting"]]
-    return judged(make(settings["repeat"]), settings, work, watchers)
+    """Represent all graphs, and judge that with the folds of this repeat; for variants, too."""
+    name, setting = cell.settings["method"], cell.settings["setting"]
+    make = VARIANTS[name].make if cell.table == "variants" else METHODS[name].searched[setting]
+    return judged(make(cell.settings["repeat"]), cell.settings, work, watchers)
 
 
 def judged(
-    estimator: GraphTransformer,
-    settings: dict[str, Any],
-    work: Path,
-    watchers: Sequence[Watcher] = (),
-    **judging: Any,
+    estimator: GraphTransformer, settings: dict[str, Any], work: Path, watchers: Sequence[Watcher] = ()
 ) -> Result:
     """The result of a cell: what an estimator makes of a data set, and its scores.
 
     "empty" has the reason where a method cannot do it, as where training diverges. Where it diverges after
     some of the epochs were judged, those stay, and "lacking" has the reason why the others are missing.
+    Errors that say nothing of the method (`blames_method`), such as a missing package, are raised.
 
     Args:
         estimator: with its seed, not fitted.
         settings: of the cell.
         work: its folder; scores after some epochs wait there for the others.
         watchers: of the training.
-        judging: further arguments of `cross_validate`.
-
-    Raises:
-        InfoGraphError: what says nothing of the method (`blames_method`), such as a missing package.
     """
     graphs = load_dataset(settings["data"])
     evaluations, took = [], {"represent_seconds": 0.0, "evaluate_seconds": 0.0}
@@ -132,7 +195,16 @@ def judged(
                 reason = " ".join(str(error).split())
                 break
             middle = time.perf_counter()
-            evaluation = _judge(values, graphs, settings, epochs, judging)
+            name = settings["setting"] if epochs is None else f"{settings['setting']} epochs={epochs}"
+            evaluation = cross_validate(
+                {name: values},
+                graphs.graph["y"],
+                repeats=1,
+                folds=settings["folds"],
+                inner_folds=settings["inner_folds"],
+                random_state=settings["repeat"],
+                **settings.get("judging", {}),
+            )
             with replaced_file(kept) as partial:
                 partial.write_text(json.dumps({"evaluation": evaluation.to_dict(), "history": history}))
             took["represent_seconds"] += middle - began
@@ -161,25 +233,6 @@ def _represent(
     estimator.set_params(epochs=epochs)
     vectors = represent(estimator, graphs, checkpoint=work, resume=began, watchers=watchers)
     return vectors, [{k: v for k, v in e.items() if "second" not in k} for e in estimator.history_]
-
-
-def _judge(
-    values: NDArray[Any] | Gram,
-    graphs: GraphSet,
-    settings: dict[str, Any],
-    epochs: int | None,
-    judging: dict[str, Any],
-) -> Evaluation:
-    name = settings["setting"] if epochs is None else f"{settings['setting']} epochs={epochs}"
-    return cross_validate(
-        {name: values},
-        graphs.graph["y"],
-        repeats=1,
-        folds=settings["folds"],
-        inner_folds=settings["inner_folds"],
-        random_state=settings["repeat"],
-        **judging,
-    )
 
 
 def collect(results: Iterable[Result]) -> Evaluation | None:
@@ -213,25 +266,21 @@ def group(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """One cell of Table 1. Figures are in per cent.
+    """A method or a variant on a data set. Figures are in per cent.
 
     Attributes:
-        data, method: the column, and the row's name in METHODS.
+        data: the data set.
+        title: the method as the paper spells it, or the variant.
         found: the result files that are there, those without a figure too.
         evaluation: what they give together; None where there is nothing.
         planned: how many settings a whole search has, epochs multiplied out.
     """
 
     data: str
-    method: str
+    title: str
     found: tuple[Result, ...]
     evaluation: Evaluation | None
     planned: int
-
-    @property
-    def title(self) -> str:
-        """The method as the paper spells it."""
-        return METHODS[self.method].title
 
     @cached_property
     def leak_free(self) -> Figure | None:
@@ -263,22 +312,13 @@ class Accuracy:
         return abs(self.difference) <= REACH * self.ours[1]
 
     @property
-    def repeats(self) -> int:
-        """How many repeats the figures are of."""
-        return 0 if self.evaluation is None else len(self.evaluation.seeds)
-
-    @property
-    def settings(self) -> int:
-        """How many settings took part."""
-        if self.evaluation is None:
-            return 0
-        return len({candidate.setting for candidate in self.evaluation.candidates})
-
-    @property
     def lacks(self) -> list[str]:
         """How much less than planned a figure is of, such as "3 of 5 repeats"."""
-        pairs = ((self.repeats, REPEATS, "repeats"), (self.settings, self.planned, "settings"))
-        return [] if self.evaluation is None else [f"{n} of {of} {what}" for n, of, what in pairs if n < of]
+        if self.evaluation is None:
+            return []
+        settings = {candidate.setting for candidate in self.evaluation.candidates}
+        pairs = ((len(self.evaluation.seeds), REPEATS, "repeats"), (len(settings), self.planned, "settings"))
+        return [f"{n} of {planned} {what}" for n, planned, what in pairs if n < planned]
 
     @property
     def reason(self) -> str:
@@ -286,31 +326,50 @@ class Accuracy:
         reasons = (each["empty"] or each.get("lacking", "") for each in self.found)
         return next((str(each) for each in reasons if each), "") if self.evaluation is None else ""
 
-    def of_repeats(self, seeds: Collection[int]) -> Evaluation | None:
-        """The evaluation of these repeats only."""
-        return collect(result for result in self.found if result["settings"]["repeat"] in seeds)
+
+def _percent(score: Score) -> Figure:
+    return 100 * score.mean, 100 * score.std
 
 
-Table1 = dict[tuple[str, str], Accuracy]  # (data set, method) -> its cell
+Table1 = dict[tuple[str, str], Accuracy]  # (data set, method or variant) -> its figures
 
 
 def read_table1(results: Path) -> Table1:
-    """All cells of Table 1, by data set and method in the paper's order; those that were not run are empty.
+    """All of Table 1, by data set and method in the paper's order; what was not run is empty.
 
     Only results of the planned settings count. Repeats that lack a setting are left out while another one
     has them all, for else the search would shrink to what all repeats have.
     """
+    return {
+        (data, name): _read(METHODS[name].title, table1_cells([data], [name]), results)
+        for data in paper_table1().datasets
+        for name in METHODS
+    }
+
+
+def read_variants(results: Path) -> Table1:
+    """All variants where they make a difference, and what they are variants of."""
     table = {}
-    for data in paper_table1().datasets:
-        for name in METHODS:
-            method = searched_on(data, name)
-            cells = table1_cells([data], [name])
-            found = tuple(_read(cells, results))
-            planned = len(method.searched) * max(len(method.epochs), 1)
-            table[data, name] = Accuracy(
-                data, name, found, collect(_whole(found, len(method.searched))), planned
-            )
+    for data in SMALL:
+        for name, setting in BASES.items():
+            method = METHODS[name]
+            base = [table1_cell(data, method, setting, repeat) for repeat in range(REPEATS)]
+            table[data, name] = _read(method.title, base, results)
+        for name, variant in VARIANTS.items():
+            if data in variant.data:
+                table[data, name] = _read(variant.title, variant_cells([data], [name]), results)
     return table
+
+
+def _read(title: str, cells: Sequence[Cell], results: Path) -> Accuracy:
+    found = tuple(result for cell in cells if (result := cell.read(results)) is not None)
+    first, n_settings = cells[0].settings, len({cell.settings["setting"] for cell in cells})
+    repeats: dict[int, list[Result]] = {}
+    for result in found:
+        repeats.setdefault(result["settings"]["repeat"], []).append(result)
+    whole = [result for each in repeats.values() if len(each) == n_settings for result in each]
+    planned = n_settings * len(first.get("epochs", [None]))
+    return Accuracy(first["data"], title, found, collect(whole or found), planned)
 
 
 def majority(table: Table1, data: str) -> float | None:
@@ -321,188 +380,20 @@ def majority(table: Table1, data: str) -> float | None:
     return None
 
 
-def _read(cells: Sequence[Cell], results: Path) -> Iterator[Result]:
-    for cell in cells:
-        result = cell.read(results)
-        if result is not None:
-            yield result
+def against_untrained(table: Table1) -> dict[str, tuple[PairedTest, int]]:
+    """InfoGraph minus the untrained encoder, leak-free, by data set: the test, and of how many repeats it is.
 
-
-def _whole(found: Sequence[Result], n_settings: int) -> list[Result]:
-    """The results of the repeats that have all settings; all results where no repeat has."""
-    repeats: dict[int, list[Result]] = {}
-    for result in found:
-        repeats.setdefault(result["settings"]["repeat"], []).append(result)
-    whole = [result for results in repeats.values() if len(results) == n_settings for result in results]
-    return whole or list(found)
-
-
-def _percent(score: Score) -> Figure:
-    return 100 * score.mean, 100 * score.std
-
-
-@dataclass(frozen=True)
-class Versus:
-    """One data set: the test, and of how many repeats it is."""
-
-    data: str
-    test: PairedTest
-    repeats: int
-
-    @property
-    def p(self) -> str:
-        """The p-value: "0.031", or "below 0.001"."""
-        return f"{self.test.p_value:.3f}" if self.test.p_value >= LEAST else f"below {LEAST}"
-
-    @property
-    def change(self) -> str:
-        """The difference and its p-value: "+1.5 points, p = 0.713"."""
-        p = self.p if self.p.startswith("below") else f"= {self.p}"
-        return f"{100 * self.test.difference:+.1f} points, p {p}"
-
-    @property
-    def verdict(self) -> str:
-        """In a word."""
-        if self.test.p_value >= ALPHA:
-            return "no difference found"
-        return "better" if self.test.difference > 0 else "worse"
-
-
-def against_untrained(table: Table1) -> list[Versus]:
-    """InfoGraph minus the untrained encoder, leak-free, for data sets that have both; shared repeats only."""
-    rows = []
+    Of the repeats that both have; data sets where one has no results are left out.
+    """
+    tests = {}
     for data in paper_table1().datasets:
         pair = [table[data, method] for method in (TRAINED, UNTRAINED)]
         seeds = [set(() if cell.evaluation is None else cell.evaluation.seeds) for cell in pair]
         shared = seeds[0] & seeds[1]
-        trained, untrained = (cell.of_repeats(shared) for cell in pair)
+        trained, untrained = (
+            collect(result for result in cell.found if result["settings"]["repeat"] in shared)
+            for cell in pair
+        )
         if trained is not None and untrained is not None:
-            rows.append(Versus(data, paired_test(trained, untrained), len(shared)))
-    return rows
-
-
-def against_base(found: Variants) -> list[tuple[str, Versus]]:
-    """Every variant minus what it is a variant of, leak-free, where both have the same repeats; by name."""
-    rows = []
-    for name, variant in VARIANTS.items():
-        for data in SMALL:
-            own, base = found[data, name], found[data, variant.method]
-            if own is not None and base is not None and own.seeds == base.seeds:
-                rows.append((name, Versus(data, paired_test(own, base), len(own.seeds))))
-    return rows
-
-
-# What else could a method be on these data sets: one thing changed at a time, in a table of its own.
-#
-# Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it and never in
-# it. Each changes one setting of Table 1, its base, and stands beside that.
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One change.
-
-    Attributes:
-        name: on the command line and in file names.
-        title: in words.
-        parameters: of the estimator, that differ.
-        judging: of `cross_validate`, that differ; JSON-ready.
-        data: the data sets where it makes a difference.
-        epochs: where the training run is looked at; None where Table 1 does.
-        method: what is changed, with the setting BASES has for it.
-    """
-
-    name: str
-    title: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    judging: dict[str, Any] = field(default_factory=dict)
-    data: tuple[str, ...] = SMALL
-    epochs: tuple[int, ...] | None = None
-    method: str = "infograph"
-
-    def make(self, seed: int) -> GraphTransformer:
-        """The estimator."""
-        made = METHODS[self.method].searched[BASES[self.method]](seed)
-        made.set_params(**self.parameters)
-        return made
-
-
-VARIANTS: dict[str, Variant] = {
-    variant.name: variant
-    for variant in (
-        Variant("unscaled", "vectors not standardised", judging={"scale": False}),
-        Variant("linear", "a linear support vector machine", judging={"classifiers": "svm-linear"}),
-        Variant("node", "a weight per node instead of per graph", {"weighting": "node"}),
-        Variant("conditioned", "the conditioned discriminator", {"discriminator": "conditioned"}),
-        Variant("mean", "mean readout", {"readout": "mean"}),
-        Variant("degree", "degrees as node features", {"node_features": "degree"}, data=UNLABELLED),
-        Variant("edges", "edge labels (GINE)", {"edge_columns": ["label"]}, data=("MUTAG", "PTC_MR")),
-        Variant("batch 32", "batches of 32 graphs", {"batch_size": 32}),
-        Variant("dim 128", "vectors of 128 numbers", {"dim": 128}),
-        Variant("every epoch", "judged after each of the first 20 epochs", epochs=tuple(range(1, 21))),
-        Variant("connected", "connected graphlets only", {"connected_only": True}, method="gk"),
-    )
-}
-
-
-def variants_of(method: str) -> list[str]:
-    """The names of a method's variants."""
-    return [name for name, variant in VARIANTS.items() if variant.method == method]
-
-
-def variant_cells(
-    data: Sequence[str] = SMALL,
-    names: Sequence[str] = tuple(VARIANTS),
-    repeats: Sequence[int] = range(REPEATS),
-) -> list[Cell]:
-    """The cells of some variants, the first repeat of all first."""
-    return [
-        variant_cell(one, VARIANTS[name], repeat)
-        for repeat in repeats
-        for one in data
-        for name in names
-        if one in VARIANTS[name].data
-    ]
-
-
-def variant_cell(data: str, variant: Variant, repeat: int) -> Cell:
-    """One variant on one data set, made and judged with the seed `repeat`."""
-    settings: dict[str, Any] = {
-        "data": data,
-        "method": variant.name,
-        "setting": variant.name,
-        "repeat": repeat,
-        "folds": FOLDS,
-        "inner_folds": INNER_FOLDS,
-        "parameters": parameters_of(variant.make(0)),
-        "judging": variant.judging,
-    }
-    epochs = METHODS[variant.method].epochs if variant.epochs is None else variant.epochs
-    if epochs:
-        settings["epochs"] = list(epochs)
-        del settings["parameters"]["epochs"]
-    return Cell("variants", f"{data} {variant.name} {repeat}", settings)
-
-
-def read_variants(results: Path) -> Variants:
-    """All variants and their bases on all data sets, from the result files that are there."""
-    found: Variants = {}
-    for data in SMALL:
-        for method, setting in BASES.items():
-            base = [table1_cell(data, METHODS[method], setting, repeat) for repeat in range(REPEATS)]
-            found[data, method] = _collect(base, results)
-        for name, variant in VARIANTS.items():
-            cells = [variant_cell(data, variant, repeat) for repeat in range(REPEATS)]
-            found[data, name] = _collect(cells, results) if data in variant.data else None
-    return found
-
-
-def _collect(cells: Sequence[Cell], results: Path) -> Evaluation | None:
-    return collect(result for result in (cell.read(results) for cell in cells) if result is not None)
-
-
-def compute_variant(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
-    """Train, and judge after each of the epochs."""
-    settings = cell.settings
-    model = VARIANTS[settings["method"]].make(settings["repeat"])
-    return judged(model, settings, work, watchers, **settings["judging"])
+            tests[data] = paired_test(trained, untrained), len(shared)
+    return tests

@@ -21,33 +21,45 @@ from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import InfoGraphRegressor
 from infograph.evaluate.published import paper_table2
-from infograph.objectives import TITLES, WEIGHED
+from infograph.parameters import changed
 from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
 
 OBJECTIVES = ("supervised", "mean-teacher", "infograph", "infograph*")
+WEIGHTED = ("infograph", "infograph*")  # objectives with a lambda to search
 REFERENCES: dict[str, type[GraphPredictor]] = {
     "mean": MeanPredictor,
     "atom-counts": AtomCounts,
     "fingerprints": FingerprintForest,
 }
 ROWS = (*REFERENCES, *OBJECTIVES)
-SEARCHED = "alpha"  # the target on which lambda and weight decay are chosen, for all of them
-DECAYS, LAMBDAS = (0.0, 1e-3, 1e-4), (1e-3, 1e-4, 1e-5)  # the paper's
-DIGITS = 5  # significant digits of the error of a single molecule
-DECAY, LAM = 0.0, 1e-3  # before anything is chosen: no penalty, and the authors' lambda
-PUBLISHED = {"mean-teacher": "Mean-Teachers", "infograph": "InfoGraph", "infograph*": "InfoGraph*"}
-REFERENCE = "supervised"
-NAMES: dict[str, str] = {
-    **{str(name): title for name, title in TITLES.items()},
+NAMES = {
+    "supervised": "supervised",
+    "mean-teacher": "Mean Teacher",
+    "infograph": "InfoGraph",
+    "infograph*": "InfoGraph*",
     "mean": "mean of labels",
     "atom-counts": "atom counts",
     "fingerprints": "fingerprints",
 }
+PUBLISHED = {"mean-teacher": "Mean-Teachers", "infograph": "InfoGraph", "infograph*": "InfoGraph*"}
+REFERENCE = "supervised"
+SEARCHED = "alpha"  # the target on which lambda and weight decay are chosen, for all of them
+DECAYS, LAMBDAS = (0.0, 1e-3, 1e-4), (1e-3, 1e-4, 1e-5)  # the paper's
+DECAY, LAM = 0.0, 1e-3  # before anything is chosen: no penalty, and the authors' lambda
 UNITS = {column.name: column.unit for column in TARGETS}
+DIGITS = 5  # significant digits of the error of a single molecule
 Interval = tuple[float, float]
 RESAMPLES, CONFIDENCE, SEED = 2_000, 0.95, 0
 AT_ONCE = 200  # resamples; their counts are 16 MB for 10,000 molecules
+
+
+def make_regressor(
+    objective: str, *, epochs: int, lam: float, weight_decay: float, seed: int = 0
+) -> InfoGraphRegressor:
+    """The estimator of a cell. Other settings are the paper's."""
+    given = {"objective": objective, "epochs": epochs, "weight_decay": weight_decay, "random_state": seed}
+    return changed(InfoGraphRegressor.paper(), given | ({"lam": lam} if objective in WEIGHTED else {}))
 
 
 def table2_cell(
@@ -63,7 +75,7 @@ def table2_cell(
     test: int = 10_000,
     schedule: int = 2_000,
 ) -> Cell:
-    """One cell. Other settings than these are the estimators' defaults, which are the paper's.
+    """One cell.
 
     Args:
         target: one of QM9's.
@@ -82,9 +94,7 @@ def table2_cell(
         "test": test,
     }
     if objective not in REFERENCES:
-        given = {"lam": lam} if objective in WEIGHED else {}
-        model = InfoGraphRegressor(epochs=epochs, weight_decay=weight_decay)
-        model.set_params(objective=objective, **given)
+        model = make_regressor(objective, epochs=epochs, lam=lam, weight_decay=weight_decay)
         settings |= {"schedule": schedule, "parameters": parameters_of(model)}
     return Cell("table2", f"{target} {objective} {seed}", settings)
 
@@ -103,9 +113,6 @@ def table2_stages(
 
     Weight decay, and then the lambda of InfoGraph and of InfoGraph*, are the ones with the least validation
     error on alpha, unless they are given; the same for all targets.
-
-    Raises:
-        InvalidParameter: there is no such target or row.
     """
     rows, columns = pick_names("objective", objectives, ROWS), pick_names("target", targets, HEADERS)
     common: dict[str, Any] = {"epochs": epochs, "seed": seed}
@@ -115,11 +122,11 @@ def table2_stages(
         yield tried
         weight_decay = best_cell(tried, results).settings["parameters"]["weight_decay"]
     common["weight_decay"] = weight_decay or 0.0
-    lams: dict[str, Any] = dict.fromkeys(WEIGHED, lam)
+    lams: dict[str, Any] = dict.fromkeys(WEIGHTED, lam)
     if lam is None:
         tried_lams = {
             row: [table2_cell(SEARCHED, row, lam=each, **common) for each in LAMBDAS]
-            for row in WEIGHED
+            for row in WEIGHTED
             if row in rows
         }
         yield [cell for cells in tried_lams.values() for cell in cells]
@@ -129,11 +136,7 @@ def table2_stages(
 
 
 def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
-    """The cell with the least error on all validation molecules; none of them has to do with the test.
-
-    Raises:
-        InvalidParameter: one has no result yet, or the training of all of them diverged.
-    """
+    """The cell with the least error on all validation molecules; none of them has to do with the test."""
     errors = []
     for cell in cells:
         error = validation_error(cell, results)
@@ -176,7 +179,8 @@ def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) 
         reason = " ".join(str(error).split())
         return {"unit": unit, "empty": reason, "scores": {}, "history": [], "test_errors": []}
     scores = {f"{part}_mae": float(values.mean()) for part, values in errors.items()}
-    return {"unit": unit, "scores": scores, "history": history, "test_errors": _rounded(errors["test"])}
+    rounded = [float(f"{error:.{DIGITS}g}") for error in errors["test"]]
+    return {"unit": unit, "scores": scores, "history": history, "test_errors": rounded}
 
 
 def _train(
@@ -185,7 +189,8 @@ def _train(
     target = settings["target"]
     if settings["objective"] in REFERENCES:
         return REFERENCES[settings["objective"]]().fit(graphs[split.labelled], target), []
-    model = InfoGraphRegressor(**settings["parameters"], random_state=settings["seed"])
+    given = {name: settings["parameters"][name] for name in ("epochs", "lam", "weight_decay")}
+    model = make_regressor(settings["objective"], **given, seed=settings["seed"])
     y = np.full(len(split.train), np.nan)
     y[: len(split.labelled)] = graphs.graph[target][split.labelled]
     judged = split.validation[: settings["schedule"]]
@@ -198,10 +203,6 @@ def _train(
         watchers=watchers,
     )
     return model, [{k: v for k, v in e.items() if "second" not in k} for e in model.history_]
-
-
-def _rounded(values: NDArray[np.float64]) -> list[float]:
-    return [float(f"{value:.{DIGITS}g}") for value in values]
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ class Plan2:
     def chosen(self) -> tuple[Cell, ...]:
         """The cells of the search that belong to the table, so far as they are chosen."""
         keys = {cell.key for cell in self.cells}
-        return tuple(cell for cell in self.tried if cell.key in keys and _what(cell) not in self.open)
+        return tuple(cell for cell in self.tried if cell.key in keys and tried_what(cell)[0] not in self.open)
 
 
 def plan_table2(results: Path) -> Plan2:
@@ -231,26 +232,19 @@ def plan_table2(results: Path) -> Plan2:
     try:
         stages.extend(table2_stages(results, ["all"], ["all"]))
     except InvalidParameter:  # results of the search are missing
-        decay = _parameters(stages[1][0])["weight_decay"] if len(stages) > 1 else DECAY
+        decay = stages[1][0].settings["parameters"]["weight_decay"] if len(stages) > 1 else DECAY
         (cells,) = table2_stages(results, ["all"], ["all"], lam=LAM, weight_decay=decay)
         tried = tuple(cell for stage in stages for cell in stage)
         return Plan2(tried, tuple(cells), ("weight decay", "lambda")[len(stages) - 1 :])
     return Plan2(tuple(cell for stage in stages[:-1] for cell in stage), tuple(stages[-1]), ())
 
 
-def settings_text(cell: Cell) -> str:
-    """What was tried: "weight decay 0.001", or "lambda 0.0001"."""
-    name = "lam" if _what(cell) == "lambda" else "weight_decay"
-    return f"{_what(cell)} {_parameters(cell)[name]:g}"
-
-
-def _what(cell: Cell) -> str:
-    return "lambda" if cell.settings["objective"] in WEIGHED else "weight decay"
-
-
-def _parameters(cell: Cell) -> dict[str, Any]:
-    parameters: dict[str, Any] = cell.settings["parameters"]
-    return parameters
+def tried_what(cell: Cell) -> tuple[str, float]:
+    """What a cell of the search tries: ("weight decay", 0.001), or ("lambda", 0.0001)."""
+    parameters = cell.settings["parameters"]
+    if cell.settings["objective"] in WEIGHTED:
+        return "lambda", parameters["lam"]
+    return "weight decay", parameters["weight_decay"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,22 +307,6 @@ class Table2:
     errors: Mapping[tuple[str, str], TargetError]
     search: tuple[tuple[Cell, float | None], ...]
 
-    def below(self, bound: Mapping[str, float]) -> list[str]:
-        """The targets whose whole interval for InfoGraph* lies below a bound; others have none."""
-        return [
-            target
-            for (target, objective), error in self.errors.items()
-            if objective == "infograph*"
-            and error.interval is not None
-            and target in bound
-            and error.interval[1] < bound[target]
-        ]
-
-    def lower_ends(self, objective: str) -> dict[str, float]:
-        """Target -> where the interval of an objective's ratio begins."""
-        found = {target: e.interval for (target, name), e in self.errors.items() if name == objective}
-        return {target: interval[0] for target, interval in found.items() if interval is not None}
-
 
 def read_table2(results: Path) -> Table2:
     """Table 2 from the result files of the chosen settings."""
@@ -359,32 +337,6 @@ def _of_target(target: str, found: Mapping[str, Result | None]) -> list[TargetEr
     ]
 
 
-def resampled_means(
-    errors: NDArray[np.float64], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> NDArray[np.float64]:
-    """Mean errors on N molecules drawn with replacement; every draw is the same for all M methods.
-
-    A draw is written as how often each molecule came, so that the means are one matrix product.
-
-    Args:
-        errors: (N, M).
-        resamples: how many draws.
-        seed: of the draws.
-
-    Returns:
-        (resamples, M).
-    """
-    rng = np.random.default_rng(seed)
-    n = len(errors)
-    means = []
-    for begin in range(0, resamples, AT_ONCE):
-        draws = min(AT_ONCE, resamples - begin)
-        molecules = rng.integers(n, size=(draws, n)) + n * np.arange(draws)[:, None]
-        counts = np.bincount(molecules.ravel(), minlength=draws * n).reshape(draws, n)
-        means.append(counts @ errors / n)  # (draws, M)
-    return np.concatenate(means)
-
-
 def ratio_intervals(
     errors: Mapping[str, ArrayLike],
     reference: str,
@@ -395,15 +347,25 @@ def ratio_intervals(
 ) -> dict[str, Interval]:
     """Percentile intervals of each method's mean error divided by that of the reference, paired by molecule.
 
+    Molecules are drawn with replacement, every draw the same for all methods. A draw is written as how often
+    each molecule came, so that the means are one matrix product.
+
     Args:
         errors: method -> (N,) errors of the same molecules in the same order.
         reference: the method to divide by.
         level: share of the resampled ratios inside the interval.
-        resamples, seed: see `resampled_means`.
+        resamples, seed: of the draws.
     """
     names = list(errors)
     columns = np.stack([np.asarray(errors[name], dtype=np.float64) for name in names], axis=1)  # (N, M)
-    means = resampled_means(columns, resamples=resamples, seed=seed)
+    rng, n = np.random.default_rng(seed), len(columns)
+    portions: list[NDArray[np.float64]] = []
+    for begin in range(0, resamples, AT_ONCE):
+        draws = min(AT_ONCE, resamples - begin)
+        molecules = rng.integers(n, size=(draws, n)) + n * np.arange(draws)[:, None]
+        counts = np.bincount(molecules.ravel(), minlength=draws * n).reshape(draws, n)
+        portions.append(counts @ columns / n)  # (draws, M)
+    means = np.concatenate(portions)
     ratios = means / means[:, [names.index(reference)]]
     low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2], axis=0)  # (M,) each
     return {name: (float(low[place]), float(high[place])) for place, name in enumerate(names)}

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from infograph.data.graphset import GraphSet
-from infograph.errors import InfoGraphError, InvalidParameter
+from infograph.errors import InvalidParameter
 from infograph.evaluate.compare import (
     METHODS,
     Compared,
@@ -27,7 +26,7 @@ from infograph.evaluate.compare import (
 )
 from infograph.io import check_own, replaced_file
 from infograph.progress import Watch
-from infograph.report.pages import page
+from infograph.report import pages
 
 HEAD = ("method", "accuracy, %", "deviation", "seconds", "peak, MB", "")
 FILES = tuple(f"comparison.{ending}" for ending in ("json", "csv", "md", "html"))
@@ -119,51 +118,6 @@ class Comparison:
         return rows
 
 
-@dataclass(frozen=True)
-class Estimated:
-    """What one representation would take.
-
-    Attributes:
-        method, setting: which.
-        seconds, megabytes: None where the method cannot tell.
-        times: how often it is made.
-        problem: why the method would refuse the graphs, if it would.
-    """
-
-    method: str
-    setting: str
-    seconds: float | None = None
-    megabytes: float | None = None
-    times: int = 1
-    problem: str = ""
-
-    @property
-    def warning(self) -> str:
-        """A line for those who are about to start it, where it takes more than a minute or 1 GB."""
-        if self.problem:
-            return f"{self.method}: {self.problem}"
-        if self.seconds is None or self.megabytes is None or (self.seconds <= 60 and self.megabytes <= 1024):
-            return ""
-        times = f", {self.times} times" if self.times > 1 else ""
-        minutes = max(1, round(self.seconds / 60))
-        return f"{self.method} ({self.setting}): about {minutes} minutes{times}, {self.megabytes:,.0f} MB"
-
-
-def estimates(job: Comparison) -> Iterator[Estimated]:
-    """What the representations by each method would take, setting by setting."""
-    for name in job.chosen:
-        method = find_method(name)
-        for setting, make in method.settings.items():
-            often = job.protocol.repeats if method.random else 1
-            tell = getattr(make(0), "estimate", None)
-            try:
-                seconds, megabytes = (None, None) if tell is None else tell(job.graphs)
-            except InfoGraphError as error:
-                yield Estimated(method.title, setting, times=often, problem=str(error))
-                continue
-            yield Estimated(method.title, setting, seconds, megabytes, often)
-
-
 def best_line(rows: Sequence[Compared]) -> int | None:
     """Where the highest accuracy stands; None where there is none."""
     filled = [place for place, row in enumerate(rows) if not row.empty]
@@ -203,19 +157,13 @@ def as_csv(rows: Sequence[Compared]) -> str:
 
 def as_html(rows: Sequence[Compared], title: str, notes: Sequence[str]) -> str:
     """A page that needs nothing else."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in HEAD)
     body = []
     for place, row in enumerate(rows):
-        name, *figures = map(escape, cells(row))
-        mark = ("<strong>", "</strong>") if place == best_line(rows) else ("", "")
-        filled = "".join(f"<td>{figure}</td>" for figure in figures[:-1])
-        body.append(
-            f'<tr><th scope="row">{mark[0]}{name}{mark[1]}<small>{figures[-1]}</small></th>{filled}'
-            f'<td class="bar"><span style="width:{0 if row.empty else row.mean:.1f}%"></span></td></tr>'
-        )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    remarks = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return page(title, f'<div class="wide">{table}</div><ul>{remarks}</ul>')
+        name, *figures, reason = cells(row)
+        first = pages.text(name, reason, bold=place == best_line(rows))
+        body.append((first, *map(pages.text, figures), pages.bar(0 if row.empty else row.mean)))
+    sheet = pages.Sheet(HEAD, tuple(body))
+    return pages.render("comparison.html", title=title, sheet=sheet, notes=notes)
 
 
 def check_comparison_folder(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -41,10 +40,6 @@ def find_shards(inputs: Inputs) -> list[Shard]:
 
     Of a folder the files of molecules and of JSON lines count, and the GraphSets saved in it; a folder
     without any is one shard itself: a saved GraphSet, a TU folder, a folder of networks.
-
-    Raises:
-        FileMissing: there is nothing.
-        InvalidParameter: a file is named twice.
     """
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     found = [path for each in paths for path in _expand(each)]
@@ -72,15 +67,16 @@ def _expand(source: str | Path) -> list[Path]:
         raise FileMissing(f"{path} does not exist; expected a pattern, a folder or files of graphs")
     if path.is_file() or (path / MARKER).is_file():
         return [path]
-    return sorted(each for each in path.iterdir() if _visible(each) and _is_shard(each)) or [path]
+    shards = (
+        each
+        for each in path.iterdir()
+        if _visible(each) and (kind(each) in ENDINGS if each.is_file() else (each / MARKER).is_file())
+    )
+    return sorted(shards) or [path]
 
 
 def _visible(path: Path) -> bool:
     return not path.name.startswith((".", "_"))
-
-
-def _is_shard(path: Path) -> bool:
-    return kind(path) in ENDINGS if path.is_file() else (path / MARKER).is_file()
 
 
 def shard_at(name: str, path: Path) -> Shard:
@@ -98,7 +94,7 @@ def shard_at(name: str, path: Path) -> Shard:
 def _names(paths: Sequence[Path]) -> list[str]:
     """The stem of every path; where two are equal the ending too, then the folders, then a number."""
     ways: list[Callable[[Path], str]] = [
-        _stem,
+        lambda path: path.name.removesuffix(".gz").removesuffix(kind(path)) if path.is_file() else path.name,
         lambda path: path.name.replace(".", "-"),
         lambda path: "-".join([*path.parent.parts[-2:], path.name]).replace(".", "-").replace("/", ""),
     ]
@@ -112,10 +108,6 @@ def _names(paths: Sequence[Path]) -> list[str]:
     for number, place in enumerate(open_places):
         names[place] += f"-{number}"
     return names
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(kind(path)) if path.is_file() else path.name
 
 
 # The folder of a job: one Parquet file per shard, and beside them what tools that read the folder skip.
@@ -143,11 +135,6 @@ def record_of(out: str | Path, name: str) -> Path:
     return Path(out) / RECORDS / f"{name}.json"
 
 
-def progress_of(out: str | Path, name: str) -> Path:
-    """Where a worker that cannot be asked says how many rows of a shard it has read; gone with the shard."""
-    return Path(out) / RECORDS / f".rows-{name}.json"
-
-
 def sweep(out: str | Path, names: Iterable[str]) -> None:
     """Remove the temporary files that a killed job left behind of these shards, and nothing else.
 
@@ -160,13 +147,9 @@ def sweep(out: str | Path, names: Iterable[str]) -> None:
             found = re.fullmatch(r"\.(.+)-\d+", path.stem)
             if found and found[1] in known:
                 path.unlink(missing_ok=True)
-    for name in known:
-        progress_of(out, name).unlink(missing_ok=True)
 
 
-def make_record(
-    job: Job, shard: Shard, *, rows: int, embedded: int, rejected: int, dim: int, seconds: float
-) -> Record:
+def make_record(job: Job, shard: Shard, rows: int, rejected: int, dim: int, seconds: float) -> Record:
     """The record of a shard whose files are in their places."""
     return {
         "format": FORMAT,
@@ -174,7 +157,7 @@ def make_record(
         "input": {"path": shard.path, "size": shard.size, "mtime_ns": shard.mtime_ns},
         "settings": job.settings(),
         "rows": rows,
-        "embedded": embedded,
+        "embedded": rows - rejected,
         "rejected": rejected,
         "dim": dim,
         "bytes": vectors_of(job.out, shard.name).stat().st_size,
@@ -215,12 +198,7 @@ class Job:
         block: int,
         reading: ReadOptions | None,
     ) -> Job:
-        """A checked job.
-
-        Raises:
-            FileMissing, InvalidFile: there is no such model.
-            InvalidParameter: a setting is outside its range.
-        """
+        """A checked job."""
         if errors not in get_args(BadRows):
             raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
         if block < 1:
@@ -231,6 +209,11 @@ class Job:
                 raise InvalidParameter(
                     f"the column {PROBLEM!r} says why a row is empty: leave the files' own one out"
                 )
+        read = reading or ReadOptions()
+        if read.label is not None or read.units:
+            raise InvalidParameter(
+                "label and units describe columns, which are copied as they are here: name them in columns"
+            )
         return cls(
             model=str(Path(model).absolute()),
             checksum=model_checksum(Path(model)),
@@ -238,7 +221,7 @@ class Job:
             columns=None if columns is None else tuple(columns),
             errors=errors,
             block=block,
-            reading=_read(reading or ReadOptions()),
+            reading={name: json_ready(getattr(read, name)) for name in READ},
         )
 
     def settings(self) -> dict[str, Any]:
@@ -249,17 +232,6 @@ class Job:
     def options(self, schema: Any) -> ReadOptions:
         """How a model of this schema reads the shards; bad rows are always listed."""
         return ReadOptions(errors="skip", schema=schema, **self.reading)
-
-    def to_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps(dataclasses.asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Job:
-        """The inverse of `to_json`."""
-        content = json.loads(text)
-        columns = content.pop("columns")
-        return cls(**content, columns=None if columns is None else tuple(columns))
 
 
 @contextmanager
@@ -302,39 +274,36 @@ def read_records(out: str | Path) -> dict[str, Record]:
 
 
 def check_records(job: Job, shards: Sequence[Shard], records: Mapping[str, Record]) -> None:
-    """Make sure that what is in the folder belongs to this job.
-
-    Raises:
-        InvalidParameter: it was made by another model or with other settings, the name of a shard stands
-            for another file there, or a file has the name of a shard's vectors and is in no record.
-    """
+    """Make sure that what is in the folder belongs to this job, and to these files."""
     for shard in shards:
         for path in (vectors_of(job.out, shard.name), rejected_of(job.out, shard.name)):
             if shard.name not in records and path.exists():
                 raise InvalidParameter(
                     f"{path} is there and was not written by such a job: choose another folder, or move it"
                 )
-    records = {name: record for name, record in records.items() if not record.get("begun")}
     settings = job.settings()
+    names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
     for name, record in records.items():
-        found = record["settings"]
-        strange = [key for key in settings if found.get(key) != settings[key]]
-        if strange:
-            raise InvalidParameter(f"{_difference(strange[0], found, settings, job.out, name)}")
-    paths = {shard.path: shard.name for shard in shards}
-    for name, record in records.items():
-        now = paths.get(record["input"]["path"], name)
-        if now != name:
+        if record.get("begun"):
+            continue
+        path, source, before = vectors_of(job.out, name), record["input"]["path"], record["settings"]
+        for key, now in settings.items():
+            if before.get(key) != now:
+                other = f"with {key}={before.get(key)!r}, while this job has {key}={now!r}"
+                raise InvalidParameter(
+                    f"{path} was made {'by another model' if key == 'model' else other}: choose another "
+                    f"folder, or remove {job.out} to embed all shards anew"
+                )
+        if names.get(source, name) != name:
             raise InvalidParameter(
-                f"{vectors_of(job.out, name)} already holds {record['input']['path']}, which would now be "
-                f"called {now!r}: choose another folder"
+                f"{path} already holds {source}, which would now be called {names[source]!r}: choose another "
+                f"folder"
             )
-    for shard in shards:
-        old = records.get(shard.name)
-        if old and not _same_input(old, shard) and old["input"]["path"] != shard.path:
+        same = by_name.get(name)
+        if same is not None and same.path != source and not _same_input(record, same):
             raise InvalidParameter(
-                f"{vectors_of(job.out, shard.name)} holds the vectors of {old['input']['path']} and not of "
-                f"{shard.path}: choose another folder, or rename the file"
+                f"{path} holds the vectors of {source} and not of {same.path}: choose another folder, or "
+                f"rename the file"
             )
 
 
@@ -352,29 +321,9 @@ def _same_input(record: Record, shard: Shard) -> bool:
     return bool((was["size"], was["mtime_ns"]) == (shard.size, shard.mtime_ns))
 
 
-def _difference(key: str, found: Record, now: Record, out: str, name: str) -> str:
-    what = (
-        "by another model"
-        if key == "model"
-        else f"with {key}={found.get(key)!r}, while this job has {key}={now[key]!r}"
-    )
-    return (
-        f"{vectors_of(out, name)} was made {what}: choose another folder, or remove {out} to embed all "
-        f"shards anew"
-    )
-
-
 def model_checksum(folder: Path) -> str:
     """A checksum of weights, settings and schema; the same for a copy of the folder."""
     config = read_config(folder)
     parts = {name: config[name] for name in ("class", "params", "learned", "sha256")}
     text = json.dumps([parts, read_json(folder / "schema.json")], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _read(options: ReadOptions) -> dict[str, Any]:
-    if options.label is not None or options.units:
-        raise InvalidParameter(
-            "label and units describe columns, which are copied as they are here: name them in columns"
-        )
-    return {name: json_ready(getattr(options, name)) for name in READ}

@@ -65,7 +65,7 @@ def store_graphs(
     """Read files of graphs, however large, into one saved GraphSet.
 
         graphs = store_graphs("shards/*.parquet", "graphs", columns=["logS"], rejects="bad.csv").graphs
-        InfoGraph().fit(graphs, scratch="scratch")
+        InfoGraph().fit(graphs)
 
     Args:
         inputs: a pattern, a folder, or a list of files; `infograph.scale.shards` has the rules.
@@ -104,7 +104,12 @@ def store_graphs(
                 for each in read_blocks(shard, block, options, columns):
                     for bad in each.rejected:
                         if writer is None:
-                            raise _invalid_row(bad.problem, shard.path, bad.graph_id)
+                            found = PLACE.fullmatch(bad.problem)
+                            place, why = ("", bad.problem) if found is None else (f", {found[1]}", found[2])
+                            raise InvalidGraph(
+                                f"{shard.path}{place} (id {bad.graph_id!r}): {why}; name a file of rejects "
+                                f"to leave such rows out"
+                            )
                         writer.writerow((shard.path, each.start + bad.index, bad.graph_id, bad.problem))
                     rows, rejected = rows + len(each), rejected + len(each.rejected)
                     if each.graphs is not None:
@@ -118,12 +123,6 @@ def store_graphs(
     return Stored(graphs, rows, rejected)
 
 
-def _invalid_row(problem: str, path: str, graph_id: str | int) -> InvalidGraph:
-    found = PLACE.fullmatch(problem)
-    place, why = ("", problem) if found is None else (f", {found[1]}", found[2])
-    return InvalidGraph(f"{path}{place} (id {graph_id!r}): {why}; --rejects FILE leaves such rows out")
-
-
 class _Columns:
     """The graph columns, each of one kind in all blocks: that of the first block with a value in it."""
 
@@ -132,14 +131,10 @@ class _Columns:
         self._wordy: dict[str, Column] = {}  # those of which only words such as "none" have come
 
     def of(self, block: Block, graphs: GraphSet, path: str) -> GraphSet:
-        """The graphs of a block with the columns that were read beside them.
-
-        Raises:
-            SchemaMismatch: a column is of another kind than in the blocks before.
-        """
+        """The graphs of a block with the columns that were read beside them."""
         for name, values in block.columns.items():
             if graphs.schema.column("graph", name) is None:
-                column, stored = self._stored(name, values.take(block.rows.tolist()), path)
+                column, stored = self._stored(name, values.take(block.rows.tolist()), path, block.typed)
                 graphs = graphs.with_column("graph", column, stored)
         for column in graphs.schema.graph:
             if _has_value(column, graphs.graph[column.name]):
@@ -161,8 +156,11 @@ class _Columns:
             columns.append(column)
         return replace(graphs, schema=graphs.schema.replace("graph", columns), graph=stored)
 
-    def _stored(self, name: str, values: Any, path: str) -> tuple[Column, NDArray[Any]]:
-        """An Arrow array as a graph column: NaN, or an empty text, where a value is missing."""
+    def _stored(self, name: str, values: Any, path: str, typed: bool) -> tuple[Column, NDArray[Any]]:
+        """An Arrow array as a graph column: NaN, or an empty text, where a value is missing.
+
+        With `typed`, texts are texts; otherwise they may be the cells of a column of numbers.
+        """
         import pyarrow as pa
 
         numbers, kind = Column(name, "float", unit=split_header(name)[1]), values.type
@@ -176,6 +174,7 @@ class _Columns:
         wordy = known is None and not given and any(texts)
         if wordy:
             self._wordy.setdefault(name, Column(name, "text"))
+        wordy = wordy or (typed and any(texts))
         if wordy or (strange is not None if known is None else known.kind != "float"):
             return Column(name, "text"), np.array(texts, np.str_)
         if strange is not None:
@@ -223,10 +222,6 @@ def save_stream(
         chunks: the graphs; what could not be read when a chunk was made is not remembered.
         folder: where to; it replaces an older GraphSet.
         finish: applied to each chunk after the last one has come: what is known only then goes here.
-
-    Raises:
-        SchemaMismatch: the chunks have different columns, or were read with different options.
-        InvalidParameter: there is no graph at all, or the folder holds something else.
     """
     folder = Path(folder)
     check_replaceable(folder, GRAPHSET)
@@ -284,12 +279,7 @@ def _measure(
                 continue
             along, pointer = int(name == "edges"), name in ("node_ptr", "edge_ptr")
             shapes[name][along] += values.shape[along] - int(pointer)
-            mixed = values.dtype.kind != kinds[name].kind and "U" in (values.dtype.kind, kinds[name].kind)
-            both = [
-                np.dtype("U21") if mixed and kind.kind != "U" else kind
-                for kind in (values.dtype, kinds[name])
-            ]
-            kinds[name] = np.promote_types(*both)
+            kinds[name] = np.promote_types(kinds[name], values.dtype)
     return shapes, kinds
 
 

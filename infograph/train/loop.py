@@ -6,23 +6,26 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 from torch import Tensor, nn
+from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from infograph.data.graphset import IntArray
 from infograph.errors import CheckpointMismatch, InvalidParameter, TrainingDiverged
 from infograph.nn.batch import Batcher
 from infograph.nn.encoder import NodeBatcher
-from infograph.nn.norm import Peers, norms_with_momentum
+from infograph.nn.norm import all_sum, norms_with_momentum
 from infograph.nn.pairs import LinkBatcher
-from infograph.objectives.contrast import Negatives
 from infograph.objectives.objective import LossTerms, Source, Step
+from infograph.parameters import Spec
 from infograph.progress import ERROR, Epoch, Progress, Watcher
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
 
@@ -44,7 +47,9 @@ class Plan:
         keeps: whether to write to that folder; of several workers one does.
         identity: what must not differ between a checkpoint and the run that resumes it.
         earlier: epochs of earlier runs of the same network, after which these are counted.
-        schedule: how the learning rate falls and when to stop; None leaves the rate as it is.
+        schedule: how the learning rate falls from `lr`, see `Plateau`; None leaves the rate as it is.
+        lr: the learning rate at the start.
+        stop_after: epochs without improvement after which training ends; None for never.
         validate: figures of the network after an epoch, with ERROR among them if the schedule is to go by it
             and the weights of the best epoch are to be kept; None goes by the loss and keeps the last ones.
     """
@@ -54,7 +59,9 @@ class Plan:
     checkpoint: str | Path | None = None
     resume: bool = False
     identity: dict[str, Any] = field(default_factory=dict)
-    schedule: Schedule | None = None
+    schedule: Any = None
+    lr: float = 0.0
+    stop_after: int | None = None
     validate: Callable[[], Epoch] | None = None
     keeps: bool = True
     earlier: int = 0
@@ -66,19 +73,22 @@ def train(
     feed: Feed,
     plan: Plan,
     *,
+    loss: Callable[[Any], LossTerms],
+    after_update: Callable[[int], None] = lambda number: None,
     watchers: Sequence[Watcher] = (),
-    loss: Callable[[Any], LossTerms] | None = None,
+    model: Any = None,
 ) -> list[Epoch]:
     """Train a network and return the history: one record per epoch.
 
     Args:
-        network: what is trained; its call on a batch gives LossTerms.
+        network: what is trained.
         optimiser: of its weights.
         feed: gives the batches.
         plan: how to train.
+        loss: gives the LossTerms of a batch.
+        after_update: called after every update with its number, counted from 0 over the whole run.
         watchers: called after every step.
-        loss: what gives the LossTerms of a batch where that is not the network itself but something around
-            it.
+        model: the estimator whose network it is, for watchers.
 
     Raises:
         TrainingDiverged: the loss is no longer finite.
@@ -89,11 +99,16 @@ def train(
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         last = plan.earlier + plan.epochs
         for epoch in range(plan.earlier + len(history) + 1, last + 1):
-            if plan.schedule is not None and not _set_rate(optimiser, plan.schedule, history):
+            errors = _errors(history)
+            if plan.stop_after is not None and len(errors) - 1 - best_epoch(errors) >= plan.stop_after:
                 break
+            if plan.schedule is not None:
+                for group in optimiser.param_groups:
+                    group["lr"] = plan.schedule.rate(plan.lr, errors, plan.epochs)
             torch.manual_seed(plan.seed * 1_000_003 + epoch)  # noise and dropout repeat in a resumed run
             network.train()
-            record, steps = _epoch(network, loss or network, optimiser, feed, (epoch, last), watchers)
+            run = _Run(network, optimiser, feed, loss, after_update, watchers, model)
+            record, progress = run.epoch(epoch, last)
             network.eval()
             if plan.validate is not None:
                 record |= {"lr": optimiser.param_groups[0]["lr"], **plan.validate()}
@@ -101,8 +116,11 @@ def train(
             if ERROR in record and best_epoch(_errors(history)) == len(history) - 1:
                 best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
             _keep(network, optimiser, plan, history, best)
+            progress.shown = record
             for watcher in watchers:
-                watcher(Progress(epoch, last, steps, steps, record))
+                watcher(progress)
+            if progress.stopped:
+                break
     if best:
         network.load_state_dict(best)
     network.eval()
@@ -128,14 +146,6 @@ def drop_tiny(optimiser: torch.optim.Optimizer) -> None:
 
 def _errors(history: Sequence[Epoch]) -> list[float]:
     return [record.get(ERROR, record["loss"]) for record in history]
-
-
-def _set_rate(optimiser: torch.optim.Optimizer, schedule: Schedule, history: Sequence[Epoch]) -> bool:
-    """The rate for the next epoch; whether there is to be one."""
-    errors = _errors(history)
-    for group in optimiser.param_groups:
-        group["lr"] = schedule.rate(errors)
-    return not schedule.ended(errors)
 
 
 def _keep(
@@ -166,42 +176,54 @@ def _resume(network: nn.Module, optimiser: torch.optim.Optimizer, plan: Plan) ->
     return history, restore(tensors, network, optimiser)
 
 
-def _epoch(
-    network: nn.Module,
-    loss_of: Callable[[Any], LossTerms],
-    optimiser: torch.optim.Optimizer,
-    feed: Feed,
-    epoch: tuple[int, int],
-    watchers: Iterable[Watcher],
-) -> tuple[Epoch, int]:
-    """The record of an epoch and its steps; of the last step, watchers hear once the epoch is complete."""
-    started, totals, n_graphs = time.perf_counter(), {}, 0  # type: float, Epoch, int
-    after_update: Callable[[], None] = getattr(network, "after_update", lambda: None)
-    updates = feed.updates(epoch[0])
-    for step, update in enumerate(updates, start=1):
-        terms = loss_of(feed.batch(update))
-        loss = float(terms.total.detach())
-        if not torch.isfinite(terms.total.detach()):
-            rate = optimiser.param_groups[0]["lr"]
+@dataclass(frozen=True)
+class _Run:
+    """What an epoch needs; see `train`."""
+
+    network: nn.Module
+    optimiser: torch.optim.Optimizer
+    feed: Feed
+    loss: Callable[[Any], LossTerms]
+    after_update: Callable[[int], None]
+    watchers: Sequence[Watcher]
+    model: Any
+
+    def epoch(self, number: int, last: int) -> tuple[Epoch, Progress]:
+        """The record of an epoch and where it ended; watchers hear of the last step once it is complete."""
+        started, totals, n_graphs = time.perf_counter(), {}, 0  # type: float, Epoch, int
+        updates = self.feed.updates(number)
+        for step, update in enumerate(updates, start=1):
+            terms = self._update(update, number)
+            self.after_update((number - 1) * len(updates) + step - 1)
+            n_graphs += self.feed.size(update)
+            for name, value in {"loss": terms.total, **terms.shown}.items():
+                totals[name] = totals.get(name, 0.0) + float(value.detach()) * self.feed.size(update)
+            seconds = time.perf_counter() - started
+            means = {name: total / n_graphs for name, total in totals.items()}
+            record = {"epoch": number, **means, "seconds": seconds, "graphs_per_second": n_graphs / seconds}
+            progress = Progress(number, last, step, len(updates), record, self.model)
+            if step < len(updates) and self.watchers:
+                for watcher in self.watchers:
+                    watcher(progress)
+                if progress.stopped:
+                    break
+                self.network.train()  # a watcher may have used it
+        return record, progress
+
+    def _update(self, update: Any, epoch: int) -> LossTerms:
+        terms = self.loss(self.feed.batch(update))
+        loss = terms.total.detach()
+        if not torch.isfinite(loss):
+            rate = self.optimiser.param_groups[0]["lr"]
             raise TrainingDiverged(
-                f"the loss became {loss} in epoch {epoch[0]} at learning rate {rate:g}; "
-                f"lower lr (InfoGraph can also use discriminator='conditioned')"
+                f"the loss became {float(loss)} in epoch {epoch} at learning rate {rate:g}; lower lr "
+                f"(InfoGraph can also use MutualInformation(discriminator='conditioned'))"
             )
-        optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad(set_to_none=True)
         terms.total.backward()
-        optimiser.step()
-        drop_tiny(optimiser)
-        after_update()
-        n_graphs += feed.size(update)
-        for name, value in {"loss": loss, **{k: float(v) for k, v in terms.shown.items()}}.items():
-            totals[name] = totals.get(name, 0.0) + value * feed.size(update)
-        seconds = time.perf_counter() - started
-        means = {name: total / n_graphs for name, total in totals.items()}
-        record = {"epoch": epoch[0], **means, "seconds": seconds, "graphs_per_second": n_graphs / seconds}
-        if step < len(updates):
-            for watcher in watchers:
-                watcher(Progress(*epoch, step, len(updates), record))
-    return record, len(updates)
+        self.optimiser.step()
+        drop_tiny(self.optimiser)
+        return terms
 
 
 class Feed(Protocol):
@@ -278,26 +300,27 @@ class StepFeed:
     seed: int
     unlabelled: bool = True
 
-    def updates(self, epoch: int) -> list[tuple[IntArray, IntArray]]:
-        """Positions of labelled and of unlabelled graphs."""
+    def updates(self, epoch: int) -> list[tuple[int, IntArray, IntArray]]:
+        """The numbers of the updates, and positions of labelled and of unlabelled graphs."""
+        numbers = range((epoch - 1) * self.n_updates, epoch * self.n_updates)
         rng = np.random.default_rng([self.seed, epoch])
         size = min(self.batch_size, len(self.labelled))
         labelled = _rounds(rng, self.labelled, size, self.n_updates)
         if not self.unlabelled:
             nobody = np.zeros(0, np.int64)
-            return [(graphs, nobody) for graphs in labelled]
+            return [(number, graphs, nobody) for number, graphs in zip(numbers, labelled, strict=True)]
         size = min(self.batch_size, len(self.everyone))
         others = _rounds(rng, self.everyone, size, self.n_updates)
-        return list(zip(labelled, others, strict=True))
+        return list(zip(numbers, labelled, others, strict=True))
 
-    def batch(self, update: tuple[IntArray, IntArray]) -> Step:
+    def batch(self, update: tuple[int, IntArray, IntArray]) -> Step:
         """The update's graphs and targets."""
-        labelled, unlabelled = update
-        return Step(self.source, labelled, unlabelled, self.targets[torch.from_numpy(labelled)])
+        number, labelled, unlabelled = update
+        return Step(self.source, labelled, unlabelled, self.targets[torch.from_numpy(labelled)], number)
 
-    def size(self, update: tuple[IntArray, IntArray]) -> int:
+    def size(self, update: tuple[int, IntArray, IntArray]) -> int:
         """How many labelled graphs there are."""
-        return len(update[0])
+        return len(update[1])
 
 
 def _rounds(rng: np.random.Generator, graphs: IntArray, size: int, n_batches: int) -> list[IntArray]:
@@ -348,27 +371,37 @@ def cut(order: IntArray, sizes: IntArray, batch_size: int, max_nodes: int, least
 # Nothing here has a state, so that a resumed run decides as an uninterrupted one would.
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Plateau schedule and early stopping; the defaults are those of the paper's code for molecules.
+@dataclass
+class Plateau(Spec):
+    """The learning rate falls where the error stops falling; the defaults are those of the paper's code.
 
-    Attributes:
-        lr: the learning rate at the start.
+    A schedule of your own has `rate`, too.
+
+    Args:
         factor: what the rate is multiplied with once the error has not improved ...
         patience: ... for more than that many epochs.
         floor: the least rate.
-        stop_after: epochs without improvement after which training ends; None for never.
     """
 
-    lr: float
     factor: float = 0.7
     patience: int = 5
     floor: float = 1e-6
-    stop_after: int | None = None
 
-    def rate(self, errors: Sequence[float]) -> float:
-        """The learning rate of the next epoch, as torch's ReduceLROnPlateau gives it."""
-        rate, best, waited = self.lr, math.inf, 0
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "factor": [Interval(Real, 0, 1, closed="both")],
+        "patience": [Interval(Integral, 0, None, closed="left")],
+        "floor": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def rate(self, lr: float, errors: Sequence[float], epochs: int) -> float:
+        """The rate of the next epoch, as torch's ReduceLROnPlateau gives it.
+
+        Args:
+            lr: the rate at the start.
+            errors: of the epochs so far.
+            epochs: how many there will be at most.
+        """
+        rate, best, waited = lr, math.inf, 0
         for error in errors:
             if error < best * (1 - THRESHOLD) if best >= 0 else error < best * (1 + THRESHOLD):
                 best, waited = error, 0
@@ -377,10 +410,6 @@ class Schedule:
             if waited > self.patience:
                 rate, waited = min(rate, max(rate * self.factor, self.floor)), 0
         return rate
-
-    def ended(self, errors: Sequence[float]) -> bool:
-        """Whether to stop before the next epoch."""
-        return self.stop_after is not None and len(errors) - 1 - best_epoch(errors) >= self.stop_after
 
 
 def best_epoch(errors: Sequence[float]) -> int:
@@ -427,19 +456,14 @@ class Team:
     Attributes:
         workers: how many, with one thread each.
         on: "local" for processes of this machine, "ray" or "ray://address" for a Ray cluster.
-        negatives: "global": a patch is contrasted with the graphs of all workers, as one process would do;
-            "local": with those of its own worker, which needs less talk.
     """
 
     workers: int = 1
     on: str = "local"
-    negatives: Negatives = "global"
 
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise InvalidParameter(f"workers={self.workers!r}: expected 1 or more")
-        if self.negatives not in get_args(Negatives):
-            raise InvalidParameter(f"negatives={self.negatives!r}: expected 'global' or 'local'")
         if self.on != "local" and self.on.partition("://")[0] != "ray":
             raise InvalidParameter(
                 f"on={self.on!r}: expected 'local', 'ray', or a cluster such as 'ray://host:10001'"
@@ -452,8 +476,8 @@ class Team:
 
     @property
     def least(self) -> int:
-        """Graphs that a batch must have: every worker gets one, and two where it has to find negatives."""
-        return max(2, self.workers if self.negatives == "global" else 2 * self.workers)
+        """Graphs that a batch must have: every worker gets one."""
+        return max(2, self.workers)
 
 
 SOLO = Team()
@@ -505,20 +529,35 @@ class PartFeed:
         return self.whole.size(update)
 
 
-class SharedLoss:
+class SharedLoss(nn.Module):
     """The loss of a batch whose graphs are on several workers, for `train`.
 
     Its value is that of the whole batch. Its gradient is that of this worker's share, times the number of
     workers, because DistributedDataParallel averages what should be added up.
+
+    Args:
+        network: what is trained.
+        loss: (network, batch) -> this worker's share.
     """
 
-    def __init__(self, network: nn.Module, peers: Peers) -> None:
-        self._peers = peers
-        self._network = DistributedDataParallel(network)
+    def __init__(self, network: nn.Module, loss: Callable[[nn.Module, Any], LossTerms]) -> None:
+        super().__init__()
+        self._shared = DistributedDataParallel(_Called(network, loss))
 
-    def __call__(self, batch: Any) -> LossTerms:
+    def forward(self, batch: Any) -> LossTerms:
         """The loss of a batch, of which this is the part with this worker's graphs."""
-        terms: LossTerms = self._network(batch)
-        scaled = terms.total * self._peers.size
-        whole = self._peers.sum(terms.total)
-        return LossTerms(scaled + (whole - scaled.detach()), terms.shown)
+        total, shown = self._shared(batch)
+        scaled = total * dist.get_world_size()
+        return LossTerms(scaled + (all_sum(total) - scaled.detach()), shown)
+
+
+class _Called(nn.Module):
+    """A network whose call is its loss, as DistributedDataParallel wants it."""
+
+    def __init__(self, network: nn.Module, loss: Callable[[nn.Module, Any], LossTerms]) -> None:
+        super().__init__()
+        self.network, self._loss = network, loss
+
+    def forward(self, batch: Any) -> LossTerms:
+        """The loss of a batch."""
+        return self._loss(self.network, batch)

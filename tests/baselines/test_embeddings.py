@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,24 +9,18 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-import infograph
 from infograph import Graph2Vec, Node2Vec, Sub2Vec, as_graphset, load_dataset
 from infograph.baselines.graph2vec import document_keys
 from infograph.baselines.node2vec import budget
 from infograph.baselines.skipgram import word_vectors
 from infograph.baselines.walks import random_walks
 from infograph.baselines.words import number_tokens
-from infograph.errors import InvalidParameter, NotFitted, SchemaMismatch
 
-SMALL = {"dim": 12, "epochs": 3}
-METHODS = [
-    pytest.param(Node2Vec(walks=2, length=8, window=3, **SMALL), id="node2vec"),
-    pytest.param(Graph2Vec(**SMALL), id="graph2vec"),
-    pytest.param(Sub2Vec(length=50, walk=10, **SMALL), id="sub2vec"),
-    pytest.param(Sub2Vec(variant="neighbourhood", length=50, walk=10, **SMALL), id="sub2vec neighbourhood"),
+DOCUMENTS = [
+    pytest.param(Graph2Vec(12, epochs=60), id="graph2vec"),
+    pytest.param(Sub2Vec(12, length=50, walk=10, epochs=60), id="sub2vec"),
+    pytest.param(Sub2Vec(12, "neighbourhood", length=50, walk=10, epochs=60), id="sub2vec of nodes"),
 ]
-every = pytest.mark.parametrize("method", METHODS)
-inferring = pytest.mark.parametrize("method", METHODS[1:])
 
 
 @pytest.fixture(scope="module")
@@ -37,98 +28,18 @@ def graphs():
     return load_dataset("MUTAG")[:40]
 
 
-@every
-def test_the_same_seed_gives_the_same_vectors(method, graphs):
-    model = clone(method)
-    first = model.fit_transform(graphs)
-    assert first.shape == (40, 12)
-    assert first.dtype == np.float32
-    assert np.isfinite(first).all()
-    assert np.array_equal(first, model.transform(graphs))
-    assert np.array_equal(first, clone(method).fit(graphs).transform(graphs))
-    other = clone(method).set_params(random_state=1).fit_transform(graphs)
-    assert not np.allclose(first, other)
-    first[:] = 0  # the model keeps its own
-    assert model.transform(graphs).any()
-
-
-@every
-def test_saved_and_loaded_bit_by_bit(method, graphs, tmp_path):
-    model = clone(method).fit(graphs)
-    model.save(tmp_path / "model")
-    loaded = infograph.load(tmp_path / "model")
-    assert loaded.get_params() == model.get_params()
-    assert loaded.schema_ == model.schema_
-    assert np.array_equal(loaded.transform(graphs), model.transform(graphs))
-    if not isinstance(method, Node2Vec):
-        others = load_dataset("MUTAG")[40:60]
-        assert np.array_equal(loaded.transform(others), model.transform(others))
-    assert type(model).__name__ in (tmp_path / "model" / "README.md").read_text()
-
-
-@every
-def test_corner_cases(method, corner_cases):
-    model = clone(method).set_params(dim=5)
-    vectors = model.fit_transform(corner_cases)
-    assert vectors.shape == (10, 5)
-    assert np.isfinite(vectors).all()
-    assert np.array_equal(vectors, model.transform(corner_cases))
-    assert model.get_feature_names_out()[0] == f"{type(model).__name__.lower()}0"
-
-
-@every
-def test_settings_are_checked_and_nothing_is_fitted_by_accident(method, graphs):
-    with pytest.raises(NotFitted, match="is not fitted yet"):
-        clone(method).transform(graphs)
-    for name, value in (("dim", 0), ("epochs", 0), ("max_tokens", 1.5), ("random_state", -1)):
-        with pytest.raises(InvalidParameter, match=f"{name}={value}: expected a whole number"):
-            clone(method).set_params(**{name: value}).fit(graphs)
-    with pytest.raises(InvalidParameter, match=r"would take about .* minutes, more than max_minutes=1e-06"):
-        clone(method).set_params(max_minutes=1e-6).fit(graphs)
-    with pytest.raises(InvalidParameter, match=r"memory_mb=-1: expected a positive number"):
-        clone(method).set_params(memory_mb=-1).fit(graphs)
-
-
-@every
-def test_estimates_grow_with_the_work(method, graphs):
-    small, large = method.estimate(graphs[:5]), method.estimate(graphs)
-    assert 0 < small.seconds < large.seconds < 60
-    assert 0 < small.megabytes < large.megabytes < 1000
-
-
-@inferring
-def test_unseen_graphs_do_not_depend_on_their_company(method, graphs):
-    others = load_dataset("MUTAG")[40:60]
-    model = clone(method).fit(graphs)
-    together = model.transform(others)
-    assert np.isfinite(together).all()
-    for index in (0, 7, 19):
-        assert np.array_equal(model.transform(others[index])[0], together[index])
-    assert np.array_equal(model.transform(others[::-1])[::-1], together)
-    mixed = infograph.concatenate([others, graphs])
-    assert np.array_equal(model.transform(mixed)[20:], model.transform(graphs))
-
-
-@inferring
+@pytest.mark.parametrize("method", DOCUMENTS)
 def test_inferred_vectors_are_near_the_learned_ones(method, graphs):
     """Fitted graphs, inferred as if they were new."""
-    model = clone(method).set_params(epochs=60).fit(graphs)
+    model = clone(method).fit(graphs)
     learned = model.transform(graphs)
     words, counts = model._count(as_graphset(graphs, schema=model.schema_))
-    inferred = model._infer(model.vocabulary_.counts(words, counts)[0], document_keys(words, counts))
+    inferred = model._infer(words, counts, document_keys(words, counts))
     cosine = (learned * inferred).sum(1) / np.linalg.norm(learned, axis=1) / np.linalg.norm(inferred, axis=1)
     assert np.median(cosine) > 0.9
 
 
 # ---- node2vec
-
-
-def test_node2vec_refuses_other_graphs(graphs):
-    model = Node2Vec(dim=4, walks=1, length=4).fit(graphs)
-    with pytest.raises(InvalidParameter, match="cannot embed other graphs: pass exactly the fitted graphs"):
-        model.transform(graphs[:39])
-    with pytest.raises(InvalidParameter, match="cannot embed other graphs"):
-        model.transform(load_dataset("MUTAG")[1:41])
 
 
 def test_node2vec_pools_its_nodes():
@@ -137,10 +48,6 @@ def test_node2vec_pools_its_nodes():
     mean = Node2Vec(**settings).fit_transform(graphs)
     total = Node2Vec(**settings, pooling="sum").fit_transform(graphs)
     np.testing.assert_allclose(total, mean * np.array([[4], [7]]), rtol=1e-5)
-    with pytest.raises(InvalidParameter, match="pooling='max': expected 'mean' or 'sum'"):
-        Node2Vec(pooling="max").fit(graphs)
-    with pytest.raises(InvalidParameter, match="q=0: expected a positive number"):
-        Node2Vec(q=0).fit(graphs)
 
 
 def test_node2vec_puts_neighbours_next_to_each_other():
@@ -202,9 +109,6 @@ def test_graph2vec_tells_kinds_of_graphs_apart():
 def test_graph2vec_and_words_it_never_saw(graphs):
     model = Graph2Vec(dim=6, epochs=2, min_count=1).fit(graphs)
     column = graphs.schema.node[0]
-    strange = as_graphset([nx.Graph([(0, 1)])], node=None)
-    with pytest.raises(SchemaMismatch, match="the node column 'label' is missing"):
-        model.transform(strange)
     new = nx.Graph()
     new.add_node(0, **{column.name: 12345})
     assert np.array_equal(model.transform([new]), np.zeros((1, 6), np.float32))
@@ -213,10 +117,10 @@ def test_graph2vec_and_words_it_never_saw(graphs):
 def test_rare_words_are_left_out(graphs):
     everything = Graph2Vec(dim=4, epochs=1, min_count=1).fit(graphs)
     frequent = Graph2Vec(dim=4, epochs=1, min_count=5).fit(graphs)
-    assert 0 < len(frequent.vocabulary_) < len(everything.vocabulary_)
-    assert frequent._counts.min() >= 5
+    assert 0 < frequent.words_.shape[1] < everything.words_.shape[1]
+    assert frequent.counts_.min() >= 5
     few = Graph2Vec(dim=4, epochs=50, max_tokens=10_000).fit(graphs)
-    n_words = int(few._counts.sum())
+    n_words = int(few.counts_.sum())
     assert few.epochs_ == 10_000 // n_words
 
 
@@ -238,23 +142,3 @@ def test_sub2vec_neighbourhood_words_are_node_numbers():
     assert counts.shape == (2, 5)
     assert counts.toarray()[0, 3:].tolist() == [0, 0]
     assert counts.toarray().sum(axis=1).tolist() == [40, 40]
-    with pytest.raises(InvalidParameter, match="variant='nodes': expected 'structural' or 'neighbourhood'"):
-        Sub2Vec(variant="nodes").fit(pair)
-
-
-# ---- the extra
-
-
-@pytest.mark.parametrize("call", ["Node2Vec()", "Graph2Vec()", "Sub2Vec()", "MultiscaleLaplacian()"])
-def test_without_numba_one_sentence_says_what_to_install(call):
-    code = (
-        "import sys; sys.modules['numba'] = None\n"
-        "import infograph, networkx as nx\n"
-        f"model = infograph.{call}\n"
-        "try:\n    model.fit([nx.path_graph(3), nx.path_graph(4)]); \n"
-        "except infograph.errors.MissingExtra as error:\n    print(error)\n"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (
-        found.stdout.strip() == "this needs numba, which is not installed: pip install 'infograph[baselines]'"
-    ), found.stderr

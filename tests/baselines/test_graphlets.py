@@ -8,11 +8,10 @@ from math import comb
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from infograph import Graphlets, as_graphset, load_dataset
 from infograph.baselines.graphlets import PAIRS, five_node_types
-from infograph.errors import InvalidParameter
 from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds
 
 SHAPES = {  # degree sequences, which tell all graphs on three and four nodes apart
@@ -50,7 +49,7 @@ def enumerated(one, size):
 
 
 def enumerated_five(one):
-    graph, types = simple(one), five_node_types()[0]
+    graph, types = simple(one), five_node_types()
     counts = np.zeros(34)
     for nodes in combinations(graph, 5):
         code = sum(1 << b for b, (i, j) in enumerate(PAIRS) if graph.has_edge(nodes[i], nodes[j]))
@@ -58,6 +57,7 @@ def enumerated_five(one):
     return counts
 
 
+@settings(max_examples=20)
 @given(seeds)
 def test_equals_enumeration(seed):
     graphs = random_set(seed, count=5, most=10, directed=seed % 2 == 1)
@@ -121,33 +121,24 @@ def test_equals_grakel(name, size):
 
 
 def test_the_34_types():
-    types, connected = five_node_types()
-    assert (len(connected), connected.sum()) == (34, 21)
-    rng = np.random.default_rng(0)
-    for a, b in rng.integers(0, 1024, (300, 2)).tolist():
-        x, y = (
-            nx.Graph(
-                [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), *(p for i, p in enumerate(PAIRS) if c >> i & 1)]
-            )
-            for c in (a, b)
-        )
+    types = five_node_types()
+    assert len(set(types.tolist())) == 34
+    for a, b in np.random.default_rng(0).integers(0, 1024, (300, 2)).tolist():
+        x, y = nx.empty_graph(5), nx.empty_graph(5)
+        x.add_edges_from(pair for bit, pair in enumerate(PAIRS) if a >> bit & 1)
+        y.add_edges_from(pair for bit, pair in enumerate(PAIRS) if b >> bit & 1)
         assert (types[a] == types[b]) == nx.is_isomorphic(x, y)
-        assert connected[types[a]] == nx.is_connected(x)
 
 
-@pytest.mark.parametrize("connected_only", [False, True])
-def test_samples_of_five_nodes_are_unbiased(connected_only):
+def test_samples_of_five_nodes_are_unbiased():
     graphs = random_set(14, count=8, most=13)
     expected = np.stack([enumerated_five(one) for one in graphs])
-    kept = five_node_types()[1] if connected_only else np.ones(34, bool)
-    expected = expected[:, kept]
-    kernel = Graphlets(5, values="counts", connected_only=connected_only, n_samples=200_000).fit(graphs)
+    kernel = Graphlets(5, values="counts", n_samples=200_000).fit(graphs)
     assert expected.sum() > 500
     np.testing.assert_allclose(kernel.features_, expected, atol=0.01 * expected.sum(axis=1).max())
     assert np.array_equal(kernel.features_ > 0, expected > 0)
-    total = kernel.features_.sum(axis=1)
-    np.testing.assert_allclose(total, expected.sum(axis=1), rtol=0.01)
-    assert len(kernel.graphlet_names_) == kept.sum()
+    np.testing.assert_allclose(kernel.features_.sum(axis=1), expected.sum(axis=1), rtol=0.01)
+    assert len(kernel.graphlet_names_) == 34
 
 
 def test_the_error_bound_of_the_default():
@@ -156,15 +147,6 @@ def test_the_error_bound_of_the_default():
     exact /= np.maximum(exact.sum(axis=1, keepdims=True), 1)
     errors = np.abs(Graphlets(5).fit_transform(graphs) - exact).sum(axis=1)
     assert (errors < 0.1).mean() >= 0.9
-
-
-def test_samples_depend_on_the_seed_and_not_on_the_other_graphs():
-    graphs = random_set(13, most=12)
-    kernel = Graphlets(5, n_samples=50).fit(graphs)
-    together = kernel.transform(graphs)
-    assert np.array_equal(together, np.vstack([kernel.transform(one) for one in graphs]))
-    assert np.array_equal(together, Graphlets(5, n_samples=50).fit_transform(graphs))
-    assert not np.array_equal(together, Graphlets(5, n_samples=50, random_state=1).fit_transform(graphs))
 
 
 def test_names():
@@ -177,19 +159,3 @@ def test_labels_and_columns_do_not_matter():
     graphs = random_set(4)
     bare = as_graphset([(one.edges, one.n_nodes) for one in graphs])
     assert np.array_equal(Graphlets().fit(graphs).gram(bare), Graphlets().fit(bare).gram())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"size": 6}, "size=6: expected 3, 4 or 5 nodes per graphlet"),
-        ({"size": True}, "size=True: expected 3, 4 or 5"),
-        ({"values": "shares"}, "values='shares': expected 'frequencies' or 'counts'"),
-        ({"n_samples": 0}, "n_samples=0: expected a whole number, at least 1"),
-        ({"connected_only": 1}, "connected_only=1: expected True or False"),
-        ({"random_state": -1}, "random_state=-1: expected a whole number, at least 0"),
-    ],
-)
-def test_wrong_settings(settings, message):
-    with pytest.raises(InvalidParameter, match=message):
-        Graphlets(**settings).fit(random_set(0))

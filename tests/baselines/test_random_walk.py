@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.sparse import csr_matrix
 
 from infograph import RandomWalk, as_graphset, load_dataset
-from infograph.baselines.random_walk import arc_matrix, largest_norm, n_terms
-from infograph.errors import InvalidParameter
+from infograph.baselines.random_walk import largest_norm, n_terms
+from infograph.baselines.walks import adjacency as arcs_of
 from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds, walk_value
 
 
@@ -19,6 +17,7 @@ def inverses(graphs, decay, **options):
     return np.array([[walk_value(x, y, decay, **options) for y in graphs] for x in graphs])
 
 
+@settings(max_examples=20)
 @given(seeds)
 def test_equals_the_inverse(seed):
     graphs = random_set(seed, count=5, most=7, directed=seed % 2 == 1)
@@ -30,6 +29,7 @@ def test_equals_the_inverse(seed):
         np.testing.assert_allclose(kernel.gram(), expected, rtol=1e-10)
 
 
+@settings(max_examples=20)
 @given(seeds)
 def test_decays_close_to_the_limit_are_exact(seed):
     graphs = random_set(seed, count=3, most=6)
@@ -94,11 +94,12 @@ def test_the_number_of_terms_bounds_the_rest():
     assert n_terms(0.0) == 1
 
 
+@settings(max_examples=20)
 @given(seeds)
 def test_the_largest_norm(seed):
     graphs = random_set(seed, count=12, most=14, directed=seed % 2 == 1)
     expected = max(np.linalg.norm(adjacency(one), 2) for one in graphs)
-    found = largest_norm(arc_matrix(graphs), graphs.node_ptr)
+    found = largest_norm(arcs_of(graphs), graphs.node_ptr)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
@@ -111,41 +112,9 @@ def test_the_largest_norm_of_large_blocks():
         assert found == pytest.approx(np.linalg.norm(dense, 2), rel=1e-10)
 
 
-def test_a_decay_at_which_the_series_diverges_is_refused():
+def test_decays_by_hand():
     ring = np.array([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
     graphs = as_graphset([(ring, 3), (np.array([[0, 1], [1, 0]]), 2)])
-    message = re.escape("The largest spectral norm of these graphs is 2: pass a decay below 0.25, or 'auto'")
-    for decay in (0.25, 0.3, 5):
-        with pytest.raises(InvalidParameter, match=message):
-            RandomWalk(decay).fit(graphs)
-        with pytest.raises(InvalidParameter, match=message):
-            RandomWalk(decay).estimate(graphs)
     # a triangle has 3 * 2^t walks of t steps: 9 / (1 - 4 decay)
     assert RandomWalk(0.2).fit(graphs).gram()[0, 0] == pytest.approx(45, rel=1e-12)
     assert RandomWalk("auto").fit(graphs).decay_ == pytest.approx(0.125)
-
-
-def test_new_graphs_that_are_too_dense_are_refused():
-    edge = (np.array([[0, 1], [1, 0]]), 2)
-    dense = (np.array(np.nonzero(1 - np.eye(6))), 6)
-    kernel = RandomWalk().fit([edge, edge])
-    with pytest.raises(InvalidParameter, match=r"spectral norm of up to 5, .* fit with decay below 0\.04"):
-        kernel.gram([dense])
-    with pytest.raises(InvalidParameter, match="do not converge"):
-        kernel.transform([dense])
-
-
-@pytest.mark.parametrize("decay", [0, -0.1, "half", float("nan"), float("inf"), None, True])
-def test_wrong_decays(decay):
-    with pytest.raises(InvalidParameter, match=r"decay=.*: expected a positive number, or 'auto'"):
-        RandomWalk(decay).fit(random_set(0))
-
-
-def test_labelled_walks_on_huge_graphs_are_refused_with_a_remedy():
-    rng = np.random.default_rng(0)
-    arcs = rng.integers(0, 300_000, size=(2, 900_000))
-    graphs = [(arcs, rng.integers(0, 3, (300_000, 1)))] * 2
-    with pytest.raises(InvalidParameter, match=r"minutes, more than max_minutes=60: use node_columns=\[\]"):
-        RandomWalk().fit(graphs)
-    with pytest.raises(InvalidParameter, match=r"MB, more than memory_mb=8192: use node_columns=\[\]"):
-        RandomWalk(max_minutes=None).fit(graphs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -18,17 +17,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import infograph
-from infograph import AtomCounts, FingerprintForest, MeanPredictor, as_graphset, load_dataset
+from infograph import (
+    AtomCounts,
+    DegreeHistogram,
+    FingerprintForest,
+    LabelHistogram,
+    MeanPredictor,
+    as_graphset,
+)
 from infograph.baselines.references import morgan_fingerprints
 from infograph.data.schema import Column
-from infograph.errors import (
-    InvalidGraph,
-    InvalidParameter,
-    InvalidTarget,
-    SchemaMismatch,
-    UnknownCategoryWarning,
-)
+from infograph.errors import InvalidGraph, MissingExtra, UnknownCategoryWarning
 
 HEADS = ("C", "CC", "O", "N", "CCC", "C=C", "C#C", "c1ccccc1", "OC", "NC(=O)")
 TAILS = ("C", "O", "N", "F", "CO", "CN", "C#N", "C(=O)O", "C(C)C", "c1ccncc1")
@@ -56,6 +55,42 @@ COUNTS = np.array([elements(molecule) for molecule in MOLECULES], dtype=float)
 def bits_of(molecules: list[Chem.Mol], radius: int = 2, n_bits: int = 2048) -> np.ndarray:
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
     return np.array([list(generator.GetFingerprint(molecule)) for molecule in molecules])
+
+
+# ---- histograms
+
+
+def test_labels_by_hand(corner_cases):
+    model = LabelHistogram()
+    counts = model.fit_transform(corner_cases)
+    assert model.feature_names_ == ("label a", "label b", "label c")
+    assert counts[:3].tolist() == [[2, 1, 1], [1, 0, 0], [2, 2, 1]]
+    assert counts.sum(axis=1).tolist() == corner_cases.sizes.tolist()
+    np.testing.assert_allclose(LabelHistogram(share=True).fit_transform(corner_cases)[0], [0.5, 0.25, 0.25])
+    assert LabelHistogram().fit_transform([nx.path_graph(3), nx.path_graph(8)]).tolist() == [[3], [8]]
+
+
+def test_labels_never_seen_are_counted_nowhere():
+    model = LabelHistogram().fit(["CCO", "CN"])
+    with pytest.warns(UnknownCategoryWarning, match="'Cl'"):
+        counts = model.transform(["CCl"])
+    assert dict(zip(model.get_feature_names_out(), counts[0], strict=True))["element C"] == 1
+    assert counts[0][: len(counts[0]) - 1].sum() == 1  # the last column holds hydrogens
+
+
+def test_degrees_by_hand(corner_cases):
+    model = DegreeHistogram().fit(corner_cases)
+    assert model.feature_names_ == (*(f"degree {d}" for d in (0, 1, 2, 3, 4, 300)), "other")
+    counts = dict(zip(corner_cases.ids.tolist(), model.transform(corner_cases).tolist(), strict=True))
+    assert counts["no edges"] == [4, 0, 0, 0, 0, 0, 0]
+    assert counts["huge hub"] == [0, 300, 0, 0, 0, 1, 0]
+    assert counts["self-loops"] == [0, 0, 3, 0, 0, 0, 0]
+    assert counts["repeated edges"] == [0, 0, 0, 2, 1, 0, 0]
+    assert counts["directed"] == [0, 4, 0, 0, 0, 0, 0]  # incoming arcs
+    model = DegreeHistogram(share=True).fit([nx.path_graph(4)])  # degrees never seen have a column
+    np.testing.assert_allclose(
+        model.transform([nx.star_graph(4), nx.path_graph(2)]), [[0.8, 0, 0.2], [1, 0, 0]]
+    )
 
 
 # ---- the mean
@@ -161,11 +196,6 @@ def test_columns_to_count_can_be_chosen(graphs):
         "hydrogens 0",
         "hydrogens 1",
     )
-    with pytest.raises(SchemaMismatch, match="no node column 'atom'; the graphs have: 'element'"):
-        AtomCounts(columns=["atom"]).fit(graphs, MASS)
-    numbers = graphs.with_column("node", Column("mass", "float"), np.ones(graphs.n_nodes, np.float32))
-    with pytest.raises(InvalidParameter, match="'mass' holds numbers: only categories can be counted"):
-        AtomCounts(columns=["mass"]).fit(numbers, MASS)
 
 
 # ---- fingerprints
@@ -213,25 +243,19 @@ def test_forests_of_many_molecules_are_predicted_in_pieces(graphs, monkeypatch):
     assert np.array_equal(model.predict(graphs), whole)
 
 
-def test_workers_and_seeds_of_the_forest(graphs):
-    alone = FingerprintForest(n_trees=6, n_bits=256).fit(graphs, MASS).predict(graphs)
-    together = FingerprintForest(n_trees=6, n_bits=256, n_jobs=2).fit(graphs, MASS).predict(graphs)
-    assert np.array_equal(alone, together)
-    other = FingerprintForest(n_trees=6, n_bits=256, random_state=1).fit(graphs, MASS).predict(graphs)
-    assert not np.array_equal(alone, other)
+def test_workers_do_not_change_the_forest(graphs):
+    few = {"n_trees": 6, "n_bits": 256}
+    alone = FingerprintForest(**few).fit(graphs, MASS).predict(graphs)
+    assert np.array_equal(alone, FingerprintForest(**few, n_jobs=2).fit(graphs, MASS).predict(graphs))
+    assert not np.array_equal(
+        alone, FingerprintForest(**few, random_state=1).fit(graphs, MASS).predict(graphs)
+    )
 
 
-def test_graphs_without_smiles(graphs):
-    with pytest.raises(
-        SchemaMismatch, match=r"SMILES in the graph column 'smiles'; these graphs have: 'y'\. Read"
-    ):
-        FingerprintForest(task="classification").fit(load_dataset("MUTAG"))
-    model = FingerprintForest(n_trees=2).fit(graphs, MASS)
-    with pytest.raises(SchemaMismatch, match="these graphs have: none"):
-        model.predict([nx.path_graph(3)])
+def test_a_smiles_that_cannot_be_read_is_named(graphs):
     spoilt = replace(graphs[:2], graph={"smiles": np.array(["CC", "C1CC"])})
     with pytest.raises(InvalidGraph, match="graph 1: its SMILES 'C1CC' cannot be read"):
-        model.predict(spoilt)
+        FingerprintForest(n_trees=2).fit(graphs, MASS).predict(spoilt)
 
 
 def test_smiles_in_another_column(graphs):
@@ -246,56 +270,7 @@ def test_smiles_in_another_column(graphs):
     )
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ({"n_trees": 0}, "n_trees=0: expected a whole number, at least 1"),
-        ({"n_bits": 2.5}, r"n_bits=2\.5"),
-        ({"radius": -1}, "radius=-1"),
-        ({"radius": True}, "radius=True"),
-        ({"min_samples_leaf": 0}, "min_samples_leaf=0"),
-        ({"max_features": 1.5}, r"max_features=1\.5: expected a share of the bits, 0 < share <= 1"),
-        ({"max_features": "sqrt"}, "max_features='sqrt'"),
-        ({"task": "ranking"}, "task='ranking': expected 'regression' or 'classification'"),
-    ],
-)
-def test_settings_are_checked(graphs, setting, said):
-    with pytest.raises(InvalidParameter, match=said):
-        FingerprintForest(**setting).fit(graphs, MASS)
-
-
-def test_without_rdkit_the_extra_is_named(graphs, tmp_path):
-    folder = infograph.save_graphs(graphs[:3], tmp_path / "graphs")
-    code = (
-        "import sys; sys.modules['rdkit'] = None\n"
-        "from infograph import FingerprintForest, open_graphs\n"
-        "from infograph.errors import MissingExtra\n"
-        f"graphs = open_graphs({str(folder)!r})\n"
-        "try: FingerprintForest().fit(graphs, [1, 2, 3])\n"
-        "except MissingExtra as error: print(error)\n"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "this needs rdkit, which is not installed: pip install 'infograph[chem]'" in said
-
-
-# ---- all of them
-
-MODELS = [
-    pytest.param(MeanPredictor(), id="mean"),
-    pytest.param(AtomCounts(), id="counts"),
-    pytest.param(FingerprintForest(n_trees=5), id="forest"),
-]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_labels_that_cannot_be_learned_are_named(model, graphs):
-    for y, said in (
-        ([None] * 100, "not one of 100 graphs has a label"),
-        ([1.0] + [None] * 99, "has only one labelled graph"),
-        ([np.inf, *MASS[1:]], "of graph 0 is inf"),
-        (MASS[:5], "y has 5 labels for 100 graphs"),
-        ("smiles", "is 'CC', no number"),
-    ):
-        with pytest.raises(InvalidTarget, match=said):
-            model.fit(graphs, y)
-    assert not hasattr(model, "schema_")
+def test_without_rdkit_the_extra_is_named(graphs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(MissingExtra, match=r"rdkit.*infograph\[chem\]"):
+        FingerprintForest().fit(graphs, MASS)

@@ -19,6 +19,7 @@ from infograph.data.graphset import save_graphs
 from infograph.data.qm9 import read_qm9
 from infograph.data.read import read_graphs
 from infograph.learn.parts import make_parts
+from infograph.parameters import described
 from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import MOLECULES, Run, environment
 from tests.cli.test_mistakes import check
@@ -92,9 +93,9 @@ def test_every_setting_reaches_the_model(run: Run, table: Path, tmp_path: Path) 
     )
     words = [*options.split(), "--batch-size", "8", "--layers", "2", "--seed", "5", "--encoder", "gin"]
     assert run("train", table, "--target", "logS", "--out", first, *QUICK, *words).code == 0
-    settings = load(first).get_params()
+    settings = described(load(first))
     expected = {"objective": "infograph*", "lam": 0.01, "weight_decay": 0.1, "transfer": "all", "lr": 0.01}
-    expected |= {"early_stopping": 7, "batch_size": 8, "layers": 2, "random_state": 5, "encoder": "gin"}
+    expected |= {"early_stopping": 7, "batch_size": 8, "random_state": 5, "encoder": "gin", "layers": 2}
     assert {name: settings[name] for name in expected} == expected
     start = ("--init-from", first, "--objective", "infograph*", "--epochs", "1")
     assert run("train", table, "--target", "active", "--out", second, *start).code == 0
@@ -204,9 +205,9 @@ def test_history_of_both_kinds_of_models(
             assert run("history", model, "--out", path).code == 0
             assert path.read_bytes().startswith(start)
     shown = run("history", regressor)
-    assert "validation, mol/L" in shown.out and shown.out.count("*") == 2
+    assert "validation," in shown.out and "mol/L" in shown.out and "…" not in shown.out
     content = run("history", regressor, "--json").json
-    assert (content["unit"], len(content["history"]), len(content["best"])) == ("mol/L", 4, 2)
+    assert (content["unit"], len(content["history"])) == ("mol/L", 4)
     check(run("history", regressor, "--out", tmp_path / "h.pdf"), ".png or .svg")
     untrained = tmp_path / "untrained"
     run("train", "MUTAG", "--out", untrained, "--epochs", "0", "--dim", "8")
@@ -233,7 +234,7 @@ def test_a_chemists_table(run: Run, tmp_path: Path) -> None:
         ("--target nope", "no graph column 'nope'"),
         ("--target logS --lam 1,x", "'1,x', expected a number, or several"),
         ("--lam 1", "--lam: it needs --target"),
-        ("--target logS --prior 1", "--prior: it is for training without --target"),
+        ("--target logS --objective supervised --prior 1", "'prior' is no parameter of"),
         ("--weight-decay 0,1", "--weight-decay: several values are a search"),
         ("--target logS --validation 0 --lam 1,2", "a search over lam needs validation graphs"),
         ("--target logS --objective entropy", "is for classes"),
@@ -247,7 +248,7 @@ def test_a_chemists_table(run: Run, tmp_path: Path) -> None:
         ("--target logS --atomisation", "atomisation energies need"),
         ("--target logS --init-from nowhere", "no model folder nowhere"),
         ("--target logS --validate-on 0", "validate_on=0"),
-        ("--target logS --n-models 0", "n_models=0"),
+        ("--target logS --n-models 0", "--n-models must be an int in the range [1, inf), not 0"),
         ("--target logS --lam 1,2 --checkpoint state", "keeps no checkpoint"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infograph import InfoGraph, InfoGraphClassifier, MeanPredictor, as_graphset
+from infograph import GIN, InfoGraph, InfoGraphClassifier, MeanPredictor, as_graphset
 from infograph.errors import InvalidGraph
 from infograph.learn.predictions import predict_table
 
@@ -27,7 +27,7 @@ def spoil(model, name, monkeypatch):
 
 @pytest.fixture
 def classifier(monkeypatch):
-    made = InfoGraphClassifier(dim=8, layers=2, epochs=1, encoder="gin").fit(SMILES, list("ababab"))
+    made = InfoGraphClassifier(dim=8, epochs=1, encoder=GIN(layers=2)).fit(SMILES, list("ababab"))
     return spoil(made, "_outputs", monkeypatch)
 
 
@@ -48,7 +48,7 @@ def test_a_table_has_no_class_where_there_is_none(classifier):
 
 
 def test_vectors(monkeypatch, classifier):
-    plain = spoil(InfoGraph(dim=8, layers=2, epochs=1).fit(SMILES), "_vectors", monkeypatch)
+    plain = spoil(InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)).fit(SMILES), "_vectors", monkeypatch)
     for model in (plain, spoil(classifier, "_vectors", monkeypatch)):
         with pytest.raises(InvalidGraph, match=r"graph 3: its vector is not finite"):
             model.transform(INPUT, errors="skip")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infograph import load_dataset
-from infograph.data.colours import edge_width, group_rows, node_width, refine, refine_on_disk
+from infograph.data.colours import edge_width, group_rows, node_width, open_colouring, refine, save_colouring
 from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Role, Schema
-from tests.baselines.oracles import needs_real
-from tests.data.test_stream import assert_same_colours
+from infograph.errors import FileMissing, InvalidFile
 
 
 def plain_refinement(graphs: GraphSet, rounds: int, arc_keys: list[object]) -> list[list[object]]:
@@ -167,22 +164,33 @@ def test_measured_edges_take_memory_for_arcs_not_for_pairs_of_colour_and_code(ro
 
 
 @pytest.mark.parametrize("role", ["weight", "feature"])
-def test_colours_of_measured_edges_are_numbered_as_they_appear(role, tmp_path):
+def test_colours_of_measured_edges_are_numbered_as_they_appear(role):
     graphs = measured_edges(10, role)
     expected = plain_refinement(graphs, 3, graphs.edge["w"].tolist())
     colouring = refine(graphs, 3)
     for k in range(1, 4):
         assert colouring.node_colours[k].tolist() == expected[k]
-    assert_same_colours(colouring, refine_on_disk(graphs, 3, tmp_path / "c", block=200))
 
 
-@needs_real
-@pytest.mark.parametrize("name", ["MUTAG", "IMDB-BINARY"])
-def test_hashing_pairs_or_arcs_gives_the_same_colours(name: str, tmp_path: Path):
-    graphs = load_dataset(name)
-    labels = dataclasses.replace(graphs, schema=graphs.schema.select("edge", list(graphs.edge)))
-    for place, one in enumerate((graphs, labels)):
-        assert_same_colours(refine(one, 4), refine_on_disk(one, 4, tmp_path / str(place)))
+def test_saved_colours_open_as_memory_maps(corner_cases, tmp_path):
+    expected = refine(used_edges(corner_cases), 12)  # stable long before
+    found = open_colouring(save_colouring(expected, tmp_path / "c"))
+    assert found.folder == tmp_path / "c" and isinstance(found.node_colours[1], np.memmap)
+    assert len(found.rounds) == 12 and found.rounds[-1] is found.rounds[-2]
+    for name in ("node_ptr", "node_table", "edge_table", "graph_kinds"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    for a, b in zip(found.rounds, expected.rounds, strict=True):
+        np.testing.assert_array_equal(a.parent, b.parent)
+        np.testing.assert_array_equal(a.incoming.toarray(), b.incoming.toarray())
+    for k in range(13):
+        np.testing.assert_array_equal(found.node_colours[k], expected.node_colours[k])
+        np.testing.assert_array_equal(found.graph_counts[k].toarray(), expected.graph_counts[k].toarray())
+    (tmp_path / "c" / "colours_1.npy").write_bytes(b"no array")
+    with pytest.raises(InvalidFile, match="colour the graphs again"):
+        open_colouring(tmp_path / "c")
+    (tmp_path / "c" / "colours_1.npy").unlink()
+    with pytest.raises(FileMissing, match=r"colours_1\.npy is missing"):
+        open_colouring(tmp_path / "c")
 
 
 def test_minus_zero_is_zero():

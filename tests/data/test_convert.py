@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from networkx.algorithms.isomorphism import categorical_multiedge_match, categorical_node_match
 from torch_geometric.data import Batch, Data
 
-from infograph.data.convert import as_graphset, from_networkx, to_networkx, to_pyg
+from infograph.data.convert import as_graphset, to_networkx, to_pyg
 from infograph.data.graphset import GraphSet
-from infograph.errors import InvalidGraph, InvalidParameter
-
-
-def path_graph(**attributes: Any) -> nx.Graph:
-    graph = nx.path_graph(3, create_using=attributes.pop("create_using", nx.Graph))
-    nx.set_node_attributes(graph, attributes)
-    return graph
+from infograph.errors import InvalidGraph
 
 
 def arcs(graphs: GraphSet, index: int = 0) -> list[tuple[int, ...]]:
@@ -101,24 +94,9 @@ def test_missing_categories_are_unknown_and_missing_floats_are_errors() -> None:
     assert as_graphset([graph], node="kind").values("node", "kind").tolist() == ["a", None, None]
     with pytest.raises(InvalidGraph, match="graph 0: the node attribute 'size' is missing on 2 of 3 nodes"):
         as_graphset([graph], node="size")
-    with pytest.raises(
-        InvalidGraph, match="no node has the attribute 'colour'; the nodes have: 'kind', 'size'"
-    ):
-        as_graphset([graph], node="colour")
-
-
-def test_an_attribute_with_widths_that_differ() -> None:
-    graph = nx.path_graph(2)
-    graph.nodes[0]["x"], graph.nodes[1]["x"] = [1.0], [1.0, 2.0]
-    with pytest.raises(InvalidGraph, match="'x' does not hold numbers of one width"):
-        as_graphset([graph], node="x")
-    short, long = nx.path_graph(2), nx.path_graph(2)
-    nx.set_node_attributes(short, {0: [1.0], 1: [2.0]}, "x")
-    nx.set_node_attributes(long, {0: [1.0, 2.0], 1: [2.0, 1.0]}, "x")
-    with pytest.raises(
-        InvalidGraph, match="graph 1: node column 'x': 2 numbers each, while the first graph has 1"
-    ):
-        as_graphset([short, long], node="x")
+    graph.nodes[1]["size"], graph.nodes[2]["size"] = [1.5, 2.5], 2.5
+    with pytest.raises(InvalidGraph, match="'size' does not hold numbers of one width"):
+        as_graphset([graph], node="size")
 
 
 def test_graphs_without_edges_among_graphs_with_edge_vectors() -> None:
@@ -146,7 +124,7 @@ def test_graph_attributes_and_ids() -> None:
 
 
 def test_round_trip_through_networkx(corner_cases: GraphSet) -> None:
-    back = from_networkx(to_networkx(corner_cases), node="label", edge="bond")
+    back = as_graphset(to_networkx(corner_cases), node="label", edge="bond")
     assert back.ids.tolist() == corner_cases.ids.tolist()
     np.testing.assert_array_equal(back.node_ptr, corner_cases.node_ptr)
     np.testing.assert_array_equal(back.edge_ptr, corner_cases.edge_ptr)
@@ -172,9 +150,10 @@ def networks(draw: st.DrawFn) -> nx.Graph:
     return graph
 
 
+@settings(max_examples=40)
 @given(st.lists(networks(), min_size=1, max_size=3))
 def test_round_trip_is_isomorphic(graphs: list[nx.Graph]) -> None:
-    back = to_networkx(from_networkx(graphs, node={"kind": "categorical"}, edge={"bond": "categorical"}))
+    back = to_networkx(as_graphset(graphs, node={"kind": "categorical"}, edge={"bond": "categorical"}))
     for before, after in zip(graphs, back, strict=True):
         if before.is_directed() and not after.is_directed():  # every arc had its reverse
             after = nx.MultiDiGraph(from_both_ways(after))
@@ -196,7 +175,7 @@ def test_a_column_called_key_survives() -> None:
     graph = nx.MultiGraph()
     graph.add_edge(0, 1, key="k")
     graph[0][1]["k"]["key"] = "k"
-    again = to_networkx(from_networkx([graph], edge={"key": "categorical"}))[0]
+    again = to_networkx(as_graphset([graph], edge={"key": "categorical"}))[0]
     assert [data["key"] for _, _, data in again.edges(data=True)] == ["k"]
 
 
@@ -245,8 +224,6 @@ def test_pyg_integers_are_categories_and_weights_are_weights() -> None:
 
 def test_a_pyg_graph_of_only_nodes() -> None:
     assert as_graphset([Data(x=torch.rand(2, 1))]).n_edges == 0
-    with pytest.raises(InvalidGraph, match="graph 0: it has no nodes"):
-        as_graphset([Data(x=torch.zeros(0, 1), edge_index=torch.zeros(2, 0, dtype=torch.long))])
 
 
 def test_tuples() -> None:
@@ -259,66 +236,10 @@ def test_tuples() -> None:
     assert as_graphset([(edges, 5), ([], 1)]).sizes.tolist() == [5, 1]
 
 
-@pytest.mark.parametrize(
-    ("graph", "message"),
-    [
-        (
-            (np.array([[0], [3]]), np.zeros((2, 1))),
-            "graph 1: an edge leads to node 3, but the nodes are 0 ... 1",
-        ),
-        (
-            (np.array([[0], [1]]), np.full((2, 1), np.nan)),
-            "graph 1: node column 'x': not a finite number in row 0",
-        ),
-        ((np.array([[0], [1]]), np.full((2, 1), np.inf)), "not a finite number"),
-        ((np.array([[0], [1]]), np.zeros((2, 4))), "4 numbers each, while the first graph has 1"),
-        ((np.zeros((2, 0)), np.zeros((0, 1))), "it has no nodes"),
-        ((np.array([[0.5], [1]]), np.zeros((2, 1))), "edge_index of float64, expected integers"),
-        ((np.array([[0], [1]]),), r"a tuple of 1, expected a tuple \(edge_index, node_features\)"),
-        ((np.array([[0], [1]]), "two"), "expected an array or the number of nodes"),
-        (None, "a NoneType, expected a tuple"),
-    ],
-)
-def test_bad_tuples(graph: Any, message: str) -> None:
-    good = (np.array([[0], [1]]), np.zeros((2, 1)))
-    with pytest.raises(InvalidGraph, match=message):
-        as_graphset([good, graph])
-    kept = as_graphset([good, graph, good], errors="skip", ids=["a", "b", "c"])
-    assert kept.ids.tolist() == ["a", "c"] and [bad.graph_id for bad in kept.rejected] == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ([], "no graphs: the list is empty"),
-        (3, "cannot read graphs from a int"),
-        (nx.path_graph(2), "one single graph .Graph.: put it into a list"),
-        (Data(x=torch.zeros(1, 1)), "one single graph .Data.: put it into a list"),
-        (np.zeros((3, 4)), r"an array of float64, shape \(3, 4\)"),
-        ([3.5], "a list of float"),
-        ([None], "a list of NoneType"),
-        ({"a": 1}, "cannot read graphs from a dict"),
-        ([nx.path_graph(2)], "2 ids for 1 graphs"),
-    ],
-)
-def test_sources_that_are_none(source: Any, message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        as_graphset(source, ids=["a", "b"] if "ids" in message else None)
-
-
-def test_mixed_lists_and_empty_networks() -> None:
-    with pytest.raises(InvalidGraph, match=r"graph 1 \(id 'b'\): expected a networkx graph, got str"):
-        as_graphset([nx.path_graph(2), "CCO"], ids=["a", "b"])
-    with pytest.raises(InvalidGraph, match="graph 1: it has no nodes; leave it out, or pass errors='skip'"):
-        as_graphset([nx.path_graph(2), nx.Graph()])
-
-
 def test_graphsets_pass_through(corner_cases: GraphSet) -> None:
     assert as_graphset(corner_cases) is corner_cases
     joined = as_graphset([corner_cases, corner_cases[:2]], ids=range(12))
     assert joined.ids.tolist() == list(range(12)) and joined.n_nodes == 334 + 5
-    with pytest.raises(InvalidParameter, match="no graphs: the GraphSet is empty"):
-        as_graphset(corner_cases[:0])
 
 
 def test_input_is_not_changed() -> None:
@@ -343,43 +264,19 @@ def test_tensors_and_fractions_are_numbers() -> None:
         assert graphs.node["a"].ravel()[0] == 0.5
 
 
-@pytest.mark.parametrize(("value", "problem"), [(1e300, "too large"), (10**400, "numbers"), ([], "numbers")])
-def test_numbers_that_cannot_be_kept(value: Any, problem: str) -> None:
-    graph = nx.path_graph(2)
-    nx.set_node_attributes(graph, {0: value, 1: value}, "a")
-    with pytest.raises(InvalidGraph, match=problem):
-        as_graphset([graph], node={"a": "float"})
-
-
 def test_features_of_no_width_are_no_column() -> None:
     edges = np.array([[0], [1]])
     assert as_graphset([(edges, np.zeros((2, 0)))]).schema.node == ()
 
 
-def test_choices_that_are_none() -> None:
-    with pytest.raises(InvalidParameter, match="'number'"):
-        as_graphset([path_graph()], node={"a": "number"})  # type: ignore[dict-item]
-    with pytest.raises(InvalidParameter, match="expected names"):
-        as_graphset([path_graph()], edge=5)  # type: ignore[arg-type]
-
-
 def test_ids_of_more_than_64_bits_are_texts() -> None:
-    graphs = as_graphset([path_graph(), path_graph()], ids=[2**70, 1])
+    graphs = as_graphset([nx.path_graph(3), nx.path_graph(3)], ids=[2**70, 1])
     assert graphs.ids.tolist() == [str(2**70), "1"]
 
 
-def test_arcs_of_data_are_integers() -> None:
-    data = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0.7], [1.2]]))
-    with pytest.raises(InvalidGraph, match="expected integers"):
-        as_graphset([data])
-
-
 def test_a_weight_is_one_number_and_no_feature() -> None:
-    graph = path_graph()
+    graph = nx.path_graph(3)
     nx.set_edge_attributes(graph, 0.5, "w")
     graphs = as_graphset([graph], edge=["w"], weight="w")
     assert graphs.schema.weight is not None
     assert graphs.schema.features("edge") == ()
-    nx.set_edge_attributes(graph, {edge: [0.5, 1.0] for edge in graph.edges}, "w")
-    with pytest.raises(InvalidParameter, match="2 numbers per edge"):
-        as_graphset([graph], weight="w")

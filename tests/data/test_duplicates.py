@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infograph.data.cleaning import RULES, resolve_duplicates
-from infograph.data.convert import from_edges, store_graph_column
+from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import from_molecules
 from infograph.data.schema import Column
-from infograph.errors import InvalidParameter, SchemaMismatch
+from infograph.errors import InvalidParameter
 
 NAN = math.nan
 PLANTED = [  # SMILES, logS, class
@@ -60,9 +60,9 @@ def test_hand_checked_rules(
     graphs, report = resolve_duplicates(before, ["logS", "class"], rule=rule, tolerance=tolerance)
     assert graphs.ids.tolist() == ids and graphs.values("graph", "class").tolist() == classes
     np.testing.assert_array_equal(graphs.graph["logS [mol/L]"], numbers)
-    assert graphs.schema == before.schema and report.units == {"logS [mol/L]": "mol/L", "class": ""}
+    assert graphs.schema == before.schema
     assert [group.smiles for group in report.groups] == ["CCO", "CC", "CN"]
-    assert (report.n_graphs, report.n_left, report.n_repeated) == (9, len(ids), 8)
+    assert (report.n_graphs, report.n_left) == (9, len(ids))
     np.testing.assert_array_equal(before.graph["logS [mol/L]"], [row[1] for row in PLANTED])  # untouched
 
 
@@ -84,41 +84,19 @@ def test_keeping_only_reports() -> None:
     assert report.conflicting == report.groups[:2]
 
 
-def test_the_report_reads_well() -> None:
+def test_the_report_is_a_sentence_and_a_table() -> None:
     _, report = resolve_duplicates(planted(), ["logS", "class"], tolerance=1)
-    assert str(report).splitlines() == [
-        "3 molecules stand there more than once (8 of 9 graphs); 4 graphs are left.",
-        "Rule mean: numbers are averaged, classes are voted on. The values of 2 disagree.",
-        "  CCO  (ids 'm0', 'm1', 'm2', 'm8')  logS [mol/L]: -1, -2, missing, -6 -> unlabelled  "
-        "class: a, a, b, missing -> a",
-        "  CC  (ids 'm3', 'm6')  logS [mol/L]: 0.5, 0.5 -> 0.5  class: a, b -> unlabelled",
-        "  CN  (ids 'm4', 'm5')  logS [mol/L]: missing, 3 -> 3  class: missing, b -> b",
-    ]
+    assert str(report) == (
+        "3 molecules stand there more than once (8 of 9 graphs); 4 graphs are left. Rule mean: numbers are "
+        "averaged, classes are voted on. The values of 2 disagree: CCO, CC."
+    )
     group = report.groups[0]
     assert group.ids == ("m0", "m1", "m2", "m8") and group.values["class"] == ("a", "a", "b", None)
     assert group.resolved == {"logS [mol/L]": None, "class": "a"} and group.action == "merged"
-
-
-def test_long_reports_are_cut() -> None:
-    rows: list[tuple[str, float, str | None]] = [
-        ("C" * (n % 8 + 1), float(n % 8 == 7), "a") for n in range(64)
-    ]
-    _, report = resolve_duplicates(planted(rows), "logS")
-    lines = str(report).splitlines()
-    assert lines[-1] == "  ... and 3 more" and "'m40', ... 2 more" in lines[2] and len(lines) == 8
+    rows: list[tuple[str, float, str | None]] = [("C" * (n % 8 + 1), float(n), "a") for n in range(64)]
+    assert str(resolve_duplicates(planted(rows), "logS")[1]).endswith("CCCCC and 3 more.")
     _, report = resolve_duplicates(planted()[3:5], "logS")
     assert str(report) == "No molecule stands there more than once (2 graphs)."
-
-
-def test_units_that_are_not_in_the_name() -> None:
-    graphs = from_molecules(["CC", "CC"]).with_column(
-        "graph", Column("Tm", "float", unit="K"), np.array([1.0, 3.5])
-    )
-    _, report = resolve_duplicates(graphs, "Tm")
-    assert str(report).splitlines()[2:] == ["Units: Tm in K.", "  CC  (ids 0, 1)  Tm: 1, 3.5 -> 2.25"]
-    assert str(report).startswith(
-        "1 molecule stands there more than once (2 of 2 graphs); 1 graphs are left."
-    )
 
 
 def test_numbers_that_are_classes() -> None:
@@ -150,23 +128,10 @@ def test_salts_of_one_molecule_are_duplicates_once_stripped() -> None:
     assert len(resolve_duplicates(from_molecules(pairs, salts="strip"), [])[0]) == 1
 
 
-def test_what_cannot_be_resolved() -> None:
-    graphs = planted()
-    with pytest.raises(InvalidParameter, match="rule='average': expected one of 'mean', 'median', 'first'"):
-        resolve_duplicates(graphs, "logS", rule="average")  # type: ignore[arg-type]
-    with pytest.raises(
-        SchemaMismatch, match=r"no graph column 'logP'; the graphs have: 'smiles', 'logS \[mol/L\]'"
-    ):
-        resolve_duplicates(graphs, "logP")
-    with pytest.raises(
-        InvalidParameter, match="the target 'smiles' holds texts; expected a number or a class"
-    ):
-        resolve_duplicates(graphs, "smiles")
-    for tolerance in (-1, NAN):
-        with pytest.raises(InvalidParameter, match=r"tolerance=.*: expected a number, 0 or more"):
-            resolve_duplicates(graphs, "logS", tolerance=tolerance)
-    with pytest.raises(InvalidParameter, match=r"no graph column 'smiles', .*; the graphs have: none"):
-        resolve_duplicates(from_edges([(np.zeros((2, 0), int), 2)]), [])
+@pytest.mark.parametrize("tolerance", [-1, NAN])
+def test_a_tolerance_is_a_number(tolerance: float) -> None:
+    with pytest.raises(InvalidParameter, match=r"tolerance=.*: expected a number, 0 or more"):
+        resolve_duplicates(planted(), "logS", tolerance=tolerance)
 
 
 ROWS = st.lists(
@@ -180,7 +145,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(ROWS, st.sampled_from(RULES), st.one_of(st.none(), st.floats(0, 10)))
 def test_resolving_twice_is_resolving_once(
     rows: list[tuple[str, float, str | None]], rule: Any, tolerance: float | None

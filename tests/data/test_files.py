@@ -1,7 +1,8 @@
-"""Every kind of file -> GraphSet, and what is said of files that are something else."""
+"""Every kind of file -> GraphSet: graphs, ids, columns, and the places of rows that could not be read."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -15,24 +16,13 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, save_graphs
-from infograph.data.read import read_graphs, typed
-from infograph.errors import (
-    FileMissing,
-    InvalidFile,
-    InvalidGraph,
-    InvalidParameter,
-    SchemaMismatch,
-    UnknownDataset,
-)
+from infograph import GraphSet, as_graphset, read_graphs, save_graphs, write_rejected
+from infograph.data.read import place_of, typed
+from infograph.errors import FileMissing, InvalidFile, InvalidGraph, SchemaMismatch, UnknownDataset
 
 
 def write(path: Path, text: str) -> Path:
-    if path.suffix == ".gz":
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text, encoding="utf-8")
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path
 
 
@@ -44,6 +34,10 @@ def arcs(graphs: GraphSet, index: int = 0) -> list[tuple[int, ...]]:
     return sorted(map(tuple, graphs[index].edges.T.tolist()))
 
 
+def places(graphs: GraphSet) -> list[tuple[Any, ...]]:
+    return [(place_of(each)[0], each.index, each.graph_id) for each in graphs.rejected]
+
+
 # --- SMILES files ----------------------------------------------------------------------------------
 
 
@@ -53,24 +47,17 @@ def test_smi(tmp_path: Path, name: str) -> None:
     assert smiles(graphs) == ["CCO", "C"] and graphs.ids.tolist() == ["ethanol 96", "methane"]
 
 
-def test_smi_ids(tmp_path: Path) -> None:
+def test_smi_ids_and_lines(tmp_path: Path) -> None:
     assert read_graphs(write(tmp_path / "a.smi", "CC\nCO")).ids.tolist() == [0, 1]
     assert read_graphs(write(tmp_path / "b.smi", "CC 7\nCO 12")).ids.tolist() == [7, 12]
     assert read_graphs(write(tmp_path / "c.smi", "CC 007\nCO")).ids.tolist() == ["007", "1"]
-
-
-def test_smi_errors_name_the_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.smi", "smiles id\nCC a\nC1CC b\n\nCO c\n")
     with pytest.raises(
         InvalidGraph, match=r"graph 1 \(id 'b'\): .*a\.smi, line 3: the SMILES 'C1CC' does not parse"
     ):
         read_graphs(path)
     kept = read_graphs(path, errors="skip")
-    assert kept.ids.tolist() == ["a", "c"]
-    assert [(r.index, r.graph_id, r.problem.split(":")[0]) for r in kept.rejected] == [
-        (1, "b", "line 3"),
-        (2, "2", "line 4"),
-    ]
+    assert kept.ids.tolist() == ["a", "c"] and places(kept) == [("line 3", 1, "b"), ("line 4", 2, "2")]
 
 
 # --- tables ----------------------------------------------------------------------------------------
@@ -92,38 +79,54 @@ def test_csv(tmp_path: Path, name: str) -> None:
     assert graphs.values("graph", "assay").tolist() == ["A", "A", "B"]
     assert graphs.values("graph", "note").tolist() == ["first, of\nmany", "", "third"]
     assert graphs.values("graph", "y").tolist() == [1, 0, 1]
-    kinds = {column.name: column.kind for column in graphs.schema.graph}
-    assert kinds == {
-        "smiles": "text",
-        "activity": "float",
-        "assay": "categorical",
-        "note": "text",
-        "y": "categorical",
-    }
+    kinds = [(column.name, column.kind) for column in graphs.schema.graph]
+    assert kinds == [
+        ("smiles", "text"),
+        ("activity", "float"),
+        ("assay", "categorical"),
+        ("note", "text"),
+        ("y", "categorical"),
+    ]
 
 
-def test_other_separators_and_marks(tmp_path: Path) -> None:
-    semicolon = write(tmp_path / "a.csv", "\ufeffsmiles;value\nCC;1\nCO;2\n")
-    tab = write(tmp_path / "a.tsv", "value\tcanonical_smiles\n1\tCC\n2\tCO\n")
-    for path in (semicolon, tab):
-        graphs = read_graphs(path)
+def test_separators_marks_and_empty_lines(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "\ufeffsmiles;value\nCC;1\nCO;2\n")
+    write(tmp_path / "b.tsv", "value\tcanonical_smiles\n1\tCC\n2\tCO\n")
+    write(tmp_path / "c.csv", "\n\nsmiles,value\nCC,1\nCO,2\nnothing,3\n")
+    for name in ("a.csv", "b.tsv", "c.csv"):
+        graphs = read_graphs(tmp_path / name, errors="skip")
         assert smiles(graphs) == ["CC", "CO"] and graphs.graph["value"].tolist() == [1, 2]
+    assert places(graphs) == [("line 6", 2, 2)]
 
 
 def test_chosen_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,structure,smiles,v\n1,CC,x,0.5\n1,CO,x,nan\n2,CN,x,NA\n")
     graphs = read_graphs(path, smiles="structure", id="v")
-    assert graphs.n_nodes == 6 and graphs.ids.tolist() == ["0.5", "nan", "NA"]
+    assert smiles(graphs) == ["CC", "CO", "CN"] and graphs.ids.tolist() == ["0.5", "nan", "NA"]
+    assert graphs.values("graph", "smiles_in_file").tolist() == ["x", "x", "x"]
     assert graphs.graph["id"].tolist() == [1, 1, 2]  # ids that repeat are not taken for ids unasked
     with pytest.warns(
         UserWarning, match=r"a\.csv: the column 'id' repeats '1', so graphs are numbered by position; id='id'"
     ):
         labelled = read_graphs(path, smiles="structure", label="v")
     np.testing.assert_array_equal(labelled.graph["y"], [0.5, np.nan, np.nan])
-    with pytest.raises(InvalidFile, match=r"no SMILES column among \['id', 'structure', 'smiles', 'v'\]"):
-        read_graphs(path, smiles="nothing")
-    with pytest.raises(InvalidParameter, match=r"label='nothing': .* has no such column"):
-        read_graphs(path, smiles="structure", label="nothing")
+    path = write(tmp_path / "m.csv", "smiles,id,y\nCCO,5,1\nCC,6,1\n")
+    assert read_graphs(path, label="id").values("graph", "y").tolist() == [5, 6]
+    for head, row in (("smiles,class,y", "CCO,a,7"), ("smiles,y,class", "CCO,7,a")):
+        graphs = read_graphs(write(tmp_path / "m.csv", f"{head}\n{row}\n"), label="class")
+        assert graphs.values("graph", "y").tolist() == ["a"]  # the chosen label wins over an own y
+
+
+def test_ids_that_cannot_be_ids(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "name,smiles\nx,CC\n,CO\n")
+    with pytest.warns(UserWarning, match=r"the column 'name' has empty cells, so graphs are numbered"):
+        graphs = read_graphs(path)
+    assert graphs.ids.tolist() == [0, 1] and graphs.graph["name"].tolist() == ["x", ""]
+    assert read_graphs(path, id="name").ids.tolist() == ["x", "1"]
+    write(path, "name,id,smiles\nx,1,CC\nx,2,CO\n")
+    assert read_graphs(path).ids.tolist() == [1, 2]  # another column will do
+    kept = read_graphs(write(path, "name,smiles\nx,CC\ny\nz,CO\n"), errors="skip")
+    assert kept.ids.tolist() == ["x", "z"] and places(kept) == [("line 3", 1, "1")]
 
 
 def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
@@ -132,34 +135,58 @@ def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
         read_graphs(path)
     kept = read_graphs(path, errors="skip", id="id")
     assert kept.ids.tolist() == ["a", "e"] and kept.graph["v"].tolist() == [1, 5]
-    assert [(r.index, r.problem) for r in kept.rejected] == [
-        (1, "line 3: the SMILES 'C1CC' does not parse (unclosed ring)"),
-        (2, "line 4: 2 cells, while the header has 3"),
-        (3, "line 5: no SMILES: the text is empty"),
-    ]
+    with write_rejected(kept, tmp_path / "out" / "bad.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["place", "position", "id", "problem"],
+            ["line 3", "1", "b", "the SMILES 'C1CC' does not parse (unclosed ring)"],
+            ["line 4", "2", "2", "2 cells, while the header has 3"],
+            ["line 5", "3", "d", "no SMILES: the text is empty"],
+        ]
+    one = read_graphs(write(path, "smiles\nCC\n\nCO\n\n"), errors="skip")
+    assert one.ids.tolist() == [0, 2] and places(one) == [("line 3", 1, 1)]
+    lists = as_graphset(["CC", None], errors="skip")
+    assert places(lists) == [("", 1, 1)]
+    assert write_rejected(lists[:1], path).read_text().splitlines() == ["place,position,id,problem"]
 
 
-def test_a_column_of_nothing_but_smiles(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", "smiles\nCC\n\nCO\n\n")
+def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {
+        "smiles": ["CC", None, "CO", "C"],
+        "id": [5, 6, 7, 8],
+        "v": [1.5, 2.5, None, float("nan")],
+        "code": ["007", "1", "7", "007"],
+        "flag": [True, False, True, None],
+        "count": [1, 2, 3, 2**53],
+        "large": [2**60 + 1, 1, 2, 3],
+    }
+    path = tmp_path / "A.PARQUET"
+    parquet.write_table(pa.table(columns), path)
+    with pytest.raises(InvalidGraph, match=r"graph 1 \(id 6\): .*A\.PARQUET, row 2: no SMILES"):
+        read_graphs(path)
     kept = read_graphs(path, errors="skip")
-    assert kept.ids.tolist() == [0, 2] and [(r.index, r.problem[:6]) for r in kept.rejected] == [
-        (1, "line 3")
-    ]
+    assert kept.ids.tolist() == [5, 7, 8] and places(kept) == [("row 2", 1, 6)]
+    np.testing.assert_array_equal(kept.graph["v"], [1.5, np.nan, np.nan])
+    assert kept.values("graph", "code").tolist() == ["007", "7", "007"]
+    assert kept.values("graph", "flag").tolist() == [True, True, None]
+    assert kept.graph["count"].tolist() == [1.0, 3.0, 2.0**53]
+    assert kept.values("graph", "large").tolist() == [str(2**60 + 1), "2", "3"]
+    assert read_graphs(path, errors="skip", label="count").values("graph", "y").tolist() == [1, 3, 2**53]
 
 
-def test_parquet(tmp_path: Path) -> None:
-    table = pa.table(
-        {"smiles": ["CC", None, "CO"], "id": [5, 6, 7], "v": [1.5, 2.5, None], "flag": [True, False, True]}
-    )
-    parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(InvalidGraph, match=r"graph 1 \(id 6\): .*a\.parquet, row 2: no SMILES"):
-        read_graphs(tmp_path / "a.parquet")
-    kept = read_graphs(tmp_path / "a.parquet", errors="skip")
-    assert kept.ids.tolist() == [5, 7] and kept.rejected[0].problem.startswith("row 2")
-    np.testing.assert_array_equal(kept.graph["v"], [1.5, np.nan])
-    with pytest.raises(InvalidFile, match=r"no SMILES column among \['v'\]: name it with smiles="):
-        parquet.write_table(table.select(["v"]), tmp_path / "b.parquet")
-        read_graphs(tmp_path / "b.parquet")
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["4,5", "", "6"], [4.5, None, 6.0]),
+        (["1,234", "2,5"], [1.234, 2.5]),
+        (["1,234", "2,345"], ["1,234", "2,345"]),  # thousands, or three decimals: nobody knows
+        (["4,5", "4.5"], ["4,5", "4.5"]),
+        (["1,2,3"], ["1,2,3"]),
+        (["1", " NA ", "n/a"], [1.0, None, None]),
+        (["", "none"], [None, "none"]),
+    ],
+)
+def test_what_cells_mean(cells: list[str], expected: list[Any]) -> None:
+    assert typed(cells)[0] == expected
 
 
 def test_hydrogens_and_the_schema_of_a_model(tmp_path: Path) -> None:
@@ -197,40 +224,25 @@ def test_sdf(tmp_path: Path) -> None:
     assert graphs.values("graph", "only later").tolist() == [None, "x", "x"]
     assert graphs.node["position"].shape == (9, 3)
     assert read_graphs(path, hydrogens=True).n_nodes == 6 + 9 + 12
-    packed = write(tmp_path / "a.sdf.gz", path.read_text())
-    assert smiles(read_graphs(packed)) == smiles(graphs)
+    assert smiles(read_graphs(write(tmp_path / "a.sdf.gz", path.read_text()))) == smiles(graphs)
     assert read_graphs(path, id="logP").ids.tolist() == ["0.5", "1.5", "2.5"]
 
 
-def test_truncated_and_damaged_sdf(tmp_path: Path) -> None:
-    text = sdf(tmp_path / "a.sdf").read_text()
-    cut = write(tmp_path / "cut.sdf", text[: text.rindex("M  END") - 40])
-    with pytest.raises(
-        InvalidFile, match=r"cut\.sdf, line \d+: the record is cut off, it has no line 'M  END'"
-    ):
-        read_graphs(cut)
-    kept = read_graphs(cut, errors="skip")
-    assert kept.ids.tolist() == ["mol0", "mol1"] and kept.rejected[0].problem.startswith("record 3 (line ")
-    first = text.index(" C ")
-    broken = write(
-        tmp_path / "broken.sdf", text[:first] + " C  0  9" + text[first + 8 :].replace("M  CHG", "")
-    )
-    assert len(read_graphs(broken, errors="skip")) >= 2
-    with pytest.raises(InvalidFile, match="no SDF file"):
-        read_graphs(write(tmp_path / "b.sdf", "smiles\nCC\n"))
-
-
-def test_an_impossible_molecule_in_an_sdf(tmp_path: Path) -> None:
+def test_damaged_sdf(tmp_path: Path) -> None:
     bad = Chem.MolFromSmiles("C(C)(C)(C)(C)C", sanitize=False)
-    text = (
-        Chem.MolToMolBlock(Chem.MolFromSmiles("CC"))
-        + "$$$$\n"
-        + Chem.MolToMolBlock(bad, kekulize=False)
-        + "$$$$\n"
-    )
-    path = write(tmp_path / "a.sdf", text)
-    with pytest.raises(InvalidGraph, match=r"a\.sdf, record 2 \(line 10\): the molecule cannot be sanitised"):
+    bad.SetProp("_Name", "five bonds")
+    good = Chem.MolToMolBlock(Chem.MolFromSmiles("CC"))
+    records = [f"one{good}", Chem.MolToMolBlock(bad, kekulize=False), f"cut{good[:20]}\n", f"last{good}"]
+    path = write(tmp_path / "a.sdf", "$$$$\n".join(records))
+    with pytest.raises(InvalidFile, match=r"a\.sdf, record 3 \(line 27\): the record is cut off"):
         read_graphs(path)
+    kept = read_graphs(path, errors="skip")
+    assert kept.ids.tolist() == ["one", "last"]
+    assert places(kept) == [("record 2 (line 10)", 1, "five bonds"), ("record 3 (line 27)", 2, "cut")]
+    lines = path.read_text().split("\n")
+    assert lines[9] == "five bonds" and lines[26] == "cut"
+    with pytest.raises(InvalidGraph, match=r"a\.sdf, record 2 \(line 10\): the molecule cannot be sanitised"):
+        read_graphs(write(path, "$$$$\n".join(records[:2])))
 
 
 # --- networks --------------------------------------------------------------------------------------
@@ -247,7 +259,7 @@ def test_a_folder_of_networks_with_labels(tmp_path: Path) -> None:
     nx.write_graphml(network(3), tmp_path / "g10.graphml")
     nx.write_gexf(network(4), tmp_path / "g2.gexf")
     nx.write_graphml(network(5), tmp_path / "g1.graphml.gz")
-    write(tmp_path / "labels.csv", "id,label,size\ng2,ring,4\ng1,ring,5.5\n")
+    write(tmp_path / "labels.csv", "id,label,size\ng2.gexf,ring,4\ng1,ring,5.5\n")
     write(tmp_path / "README.txt", "about these graphs and where they are from")
     graphs = read_graphs(tmp_path, node="kind", weight="strength")
     assert graphs.ids.tolist() == ["g1", "g2", "g10"] and graphs.sizes.tolist() == [5, 4, 3]
@@ -259,20 +271,6 @@ def test_a_folder_of_networks_with_labels(tmp_path: Path) -> None:
     assert as_graphset(tmp_path, schema=graphs.schema).node["kind"].tolist() == graphs.node["kind"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ("id,label\ng7,x\n", r"labels\.csv, line 2: the id 'g7' has no file in the folder"),
-        ("id,label\ng1,x\ng1,y\n", r"labels\.csv, line 3: the id 'g1' stands there twice"),
-    ],
-)
-def test_labels_that_do_not_fit(tmp_path: Path, labels: str, message: str) -> None:
-    write(tmp_path / "g1.edges", "0 1\n")
-    write(tmp_path / "labels.csv", labels)
-    with pytest.raises(InvalidFile, match=message):
-        read_graphs(tmp_path)
-
-
 def test_bad_files_in_a_folder(tmp_path: Path) -> None:
     nx.write_graphml(network(3), tmp_path / "a.graphml")
     whole = (tmp_path / "a.graphml").read_text()
@@ -281,23 +279,29 @@ def test_bad_files_in_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "d.edges", "0 1\n1 2 3 4 5\n")
     write(tmp_path / "e.graphml", "")
     write(tmp_path / "labels.csv", "id,label\na,x\nb,y\n")
-    with pytest.raises(
-        InvalidFile, match=r"b\.graphml is truncated or no graphml file: .*line \d+, column \d+"
-    ):
+    with pytest.raises(InvalidFile, match=r"b\.graphml is truncated or no graphml file: .*line \d+, column"):
         read_graphs(tmp_path)
     kept = read_graphs(tmp_path, errors="skip")
     assert kept.ids.tolist() == ["a"] and kept.values("graph", "y").tolist() == ["x"]
-    assert [(r.index, r.graph_id) for r in kept.rejected] == [(1, "b"), (2, "c"), (3, "d"), (4, "e")]
+    assert [each.graph_id for each in kept.rejected] == ["b", "c", "d", "e"]
     assert "d.edges, line 2: '1 2 3 4 5' is no edge" in kept.rejected[2].problem
-
-
-def test_an_attribute_that_a_file_lacks(tmp_path: Path) -> None:
-    nx.write_graphml(network(3), tmp_path / "a.graphml")
     nx.write_graphml(nx.path_graph(2), tmp_path / "b.graphml")
-    with pytest.raises(
-        InvalidGraph, match=r"graph 1 \(id 'b'\): .*b\.graphml: no node has the attribute 'kind'"
-    ):
+    for name in ("c.gexf", "d.edges", "e.graphml"):
+        (tmp_path / name).unlink()
+    with pytest.raises(InvalidGraph, match=r"\(id 'b'\): .*b\.graphml: no node has the attribute 'kind'"):
         read_graphs(tmp_path, node="kind")
+
+
+@pytest.mark.parametrize("name", ["g.graphml", "g.graphml.gz", "g.gexf"])
+def test_edges_to_nodes_that_a_file_does_not_have(tmp_path: Path, name: str) -> None:
+    writer = nx.write_gexf if name == "g.gexf" else nx.write_graphml
+    writer(nx.path_graph(3), tmp_path / name)
+    assert read_graphs(tmp_path / name).n_nodes == 3
+    raw = (tmp_path / name).read_bytes()
+    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
+    write(tmp_path / name, text.replace('target="2"', 'target="99"'))
+    with pytest.raises(InvalidFile, match="99"):
+        read_graphs(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -305,6 +309,7 @@ def test_an_attribute_that_a_file_lacks(tmp_path: Path) -> None:
     [
         ("a.edges", "# a comment\n% another\nx y\ny z\n\nlonely\n", [(1, 2), (2, 1), (2, 3), (3, 2)]),
         ("a.txt", "0\t1\n1\t2\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
+        ("a.edges", "% one, two\n\n0,1\n1,2\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
         ("a.csv", "source,target,w\n5,6,2\n6,6,1\n", [(0, 1), (1, 0), (1, 1)]),
         ("a.csv", "0,1\n1,2\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
         ("a.edgelist", "0 1 {'w': 3}\n1 2 {}\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
@@ -329,35 +334,18 @@ def test_directed_and_weighted_edge_lists(tmp_path: Path) -> None:
     assert sorted(read_graphs(tmp_path / "b.edgelist", weight="w").edge["w"]) == [1.5, 1.5, 2.5, 2.5]
 
 
-def test_no_edge_list(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"a\.edges, line 1: \"\{'w': 3\" is no dictionary"):
-        read_graphs(write(tmp_path / "a.edges", "0 1 {'w': 3\n"))
-    with pytest.raises(InvalidFile, match="holds no edges and no nodes"):
-        read_graphs(write(tmp_path / "a.edges", "# nothing\n"))
-    with pytest.raises(InvalidFile, match=r"no SMILES column among \['name', 'value', 'more'\]"):
-        read_graphs(write(tmp_path / "a.csv", "name,value,more\nx,1,2\n"))
-
-
 # --- JSON lines ------------------------------------------------------------------------------------
 
 
 def test_json_lines(tmp_path: Path) -> None:
+    named = [{"id": "a", "kind": "x"}, {"id": "b", "kind": "y"}]
+    arc: dict[str, Any] = {"id": "g2", "nodes": [{"kind": "x"}] * 3, "edges": [[0, 1, {"w": 1.5}]]}
     lines: list[dict[str, Any]] = [
-        {
-            "id": "g1",
-            "nodes": [{"id": "a", "kind": "x"}, {"id": "b", "kind": "y"}],
-            "edges": [["a", "b", {"w": 0.5}]],
-        },
-        {
-            "id": "g2",
-            "nodes": [{"kind": "x"}] * 3,
-            "edges": [[0, 1, {"w": 1.5}]],
-            "directed": True,
-            "label": 1,
-        },
-        {"id": "g3", "nodes": [{"kind": "x"}], "edges": [], "label": 0, "energy": -1.5},
+        {"id": "g1", "nodes": named, "edges": [["a", "b", {"w": 0.5}]]},
+        {**arc, "directed": True, "label": 1, "huge": 10**400},
+        {"id": "g3", "nodes": [{"kind": "x"}], "edges": [], "label": 0, "energy": -1.5, "huge": 0.5},
     ]
-    path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
+    path = write(tmp_path / "a.jsonl", "\n\n".join(map(json.dumps, lines)) + "\n")
     graphs = read_graphs(path)
     assert graphs.ids.tolist() == ["g1", "g2", "g3"] and graphs.sizes.tolist() == [2, 3, 1]
     assert arcs(graphs, 0) == [(0, 1), (1, 0)] and arcs(graphs, 1) == [(0, 1)]
@@ -365,6 +353,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert graphs.edge["w"].tolist() == [0.5, 0.5, 1.5]
     assert graphs.values("graph", "y").tolist() == [None, 1, 0]
     np.testing.assert_array_equal(graphs.graph["energy"], [np.nan, np.nan, -1.5])
+    np.testing.assert_array_equal(graphs.graph["huge"], [np.nan, np.inf, 0.5])
     assert read_graphs(path, weight="w").schema.weight is not None
     assert read_graphs(path, node={}, edge={}).node == {}
     bare = read_graphs(write(tmp_path / "b.jsonl", '{"nodes": 3, "edges": [[0, 2]]}'))
@@ -372,45 +361,43 @@ def test_json_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "error", "message"),
+    ("line", "message"),
     [
-        ('{"nodes": 2, "edges": [[0', InvalidFile, "line 2: not JSON, or truncated"),
-        (
-            '{"nodes": 2, "edges": [[0, 5]]}',
-            InvalidGraph,
-            "line 2: an edge leads to node 5, which is not among",
-        ),
-        ('{"nodes": 2, "edges": [[0]]}', InvalidGraph, r"line 2: the edge \[0\], expected \[u, v\]"),
-        ('{"nodes": 2, "edges": [0]}', InvalidGraph, "line 2: the edge 0, expected"),
-        ('{"edges": []}', InvalidGraph, "line 2: expected an object with 'nodes' and 'edges'"),
-        ("[]", InvalidGraph, "line 2: expected an object"),
-        ('{"nodes": "many"}', InvalidGraph, "line 2: 'nodes' is neither a number nor a list"),
-        ('{"nodes": 0}', InvalidGraph, "line 2: it has no nodes"),
-        ('{"nodes": [{"id": 1}, {"id": 1}]}', InvalidGraph, "line 2: two nodes have the same id"),
+        ('{"nodes": 2, "edges": [[0', "not JSON, or truncated"),
+        ("[" * 100_000, "not JSON, or truncated"),
+        ('{"nodes": 2, "edges": [[0, 5]]}', "an edge leads to node 5, which is not among"),
+        ('{"nodes": 2, "edges": [[0]]}', r"the edge \[0\], expected \[u, v\]"),
+        ('{"nodes": 2, "edges": [0]}', "the edge 0, expected"),
+        ('{"nodes": 2, "edges": null}', "'edges' is null, expected a list"),
+        ('{"edges": []}', "expected an object with 'nodes' and 'edges'"),
+        ("[]", "expected an object"),
+        ('{"nodes": "many"}', "'nodes' is neither a number nor a list"),
+        ('{"nodes": 0}', "it has no nodes"),
+        ('{"nodes": [{"id": 1}, {"id": 1}]}', "two nodes have the same id"),
     ],
 )
-def test_bad_json_lines(tmp_path: Path, line: str, error: type[Exception], message: str) -> None:
+def test_bad_json_lines(tmp_path: Path, line: str, message: str) -> None:
     path = write(tmp_path / "a.jsonl", '{"nodes": 2, "edges": [[0, 1]]}\n' + line + '\n{"nodes": 1}\n')
-    with pytest.raises(error, match=message):
+    with pytest.raises((InvalidFile, InvalidGraph), match=rf"a\.jsonl, line 2: {message}"):
         read_graphs(path)
     kept = read_graphs(path, errors="skip")
-    assert kept.ids.tolist() == [0, 2] and [r.index for r in kept.rejected] == [1]
+    assert kept.ids.tolist() == [0, 2] and places(kept) == [("line 2", 1, 1)]
 
 
-# --- folders, names, and files that are something else ---------------------------------------------
+# --- folders and names -----------------------------------------------------------------------------
 
 
-def test_saved_sets(corner_cases: GraphSet, tmp_path: Path) -> None:
+def test_saved_sets_and_tu_folders(corner_cases: GraphSet, tmp_path: Path) -> None:
     graphs = read_graphs(save_graphs(corner_cases, tmp_path / "set"), edge="bond")
     assert graphs.n_edges == corner_cases.n_edges and isinstance(graphs.edges, np.memmap)
     assert [column.name for column in graphs.schema.features("edge")] == ["bond"]
-    with pytest.raises(SchemaMismatch, match="no node column 'colour'; the graphs have: 'label'"):
-        read_graphs(tmp_path / "set", node=["colour"])
-    with pytest.raises(SchemaMismatch, match="no graph column 'y'"):
-        read_graphs(tmp_path / "set", label="y")
-
-
-def test_tu_folders(tmp_path: Path) -> None:
+    for wrong, message in (
+        ({"node": ["colour"]}, "no node column 'colour'; the graphs have: 'label'"),
+        ({"label": "y"}, "no graph column 'y'"),
+        ({"weight": "bond"}, "'bond' cannot be a weight"),
+    ):
+        with pytest.raises(SchemaMismatch, match=message):
+            read_graphs(tmp_path / "set", **wrong)  # type: ignore[arg-type]
     folder = tmp_path / "TINY"
     folder.mkdir()
     write(folder / "TINY_A.txt", "1, 2\n2, 1\n3, 4\n4, 3\n")
@@ -420,142 +407,15 @@ def test_tu_folders(tmp_path: Path) -> None:
     assert graphs.sizes.tolist() == [2, 2] and graphs.values("graph", "y").tolist() == [1, -1]
 
 
-EXTENSIONS = ["smi", "csv", "tsv", "parquet", "sdf", "jsonl", "graphml", "gexf", "edgelist", "txt"]
-GARBAGE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"
-
-
-@pytest.mark.parametrize("extension", EXTENSIONS)
-def test_files_that_are_something_else(tmp_path: Path, extension: str) -> None:
-    path = tmp_path / f"a.{extension}"
-    for content in (GARBAGE, b""):
-        path.write_bytes(content)
-        with pytest.raises(InvalidFile, match=rf"a\.{extension}"):
-            read_graphs(path)
-
-
-@pytest.mark.parametrize("extension", ["smi", "csv", "sdf", "jsonl"])
-def test_truncated_gzip(tmp_path: Path, extension: str) -> None:
-    path = tmp_path / f"a.{extension}.gz"
-    path.write_bytes(gzip.compress(b"smiles\nCCO\n" * 50)[:-9])
-    with pytest.raises(InvalidFile, match=r"is truncated or no gzip file"):
-        read_graphs(path)
-
-
-def test_truncated_tables(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"a\.csv, line 3: not a table, or truncated"):
-        read_graphs(write(tmp_path / "a.csv", 'smiles,note\nCC,x\nCO,"cut of'))
-    with pytest.raises(InvalidFile, match="has a header and no rows"):
-        read_graphs(write(tmp_path / "a.csv", "smiles,note\n"))
-    with pytest.raises(InvalidFile, match="two columns of one name"):
-        read_graphs(write(tmp_path / "a.csv", "smiles,smiles\nC,C\n"))
-    with pytest.raises(InvalidFile, match="all 2 were rejected"):
-        read_graphs(write(tmp_path / "a.smi", "hello\nworld\n"), errors="skip")
-
-
-def test_missing_unknown_and_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FileMissing, match=r"nothing\.smi does not exist"):
-        read_graphs(tmp_path / "nothing.smi")
-    with pytest.raises(FileMissing, match=r"nothing\.csv does not exist"):
-        read_graphs("nothing.csv")
-    with pytest.raises(InvalidFile, match="holds no graphs; expected a saved GraphSet"):
-        read_graphs(tmp_path)
-    with pytest.raises(InvalidFile, match=r"files of the kind '\.docx' are not read"):
-        read_graphs(write(tmp_path / "a.docx", "x"))
-    with pytest.raises(UnknownDataset):
-        read_graphs("no such data set")
-    with pytest.raises(InvalidParameter, match="errors='ignore'"):
-        read_graphs(tmp_path, errors="ignore")  # type: ignore[arg-type]
-
-
-def test_names_of_data_sets(corner_cases: GraphSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def load(name: str, **_: object) -> GraphSet:
-        asked.append(name)
-        return corner_cases
-
-    monkeypatch.setattr("infograph.data.datasets.load_dataset", load)
-    assert len(as_graphset("MUTAG")) == 10 and asked == ["MUTAG"]
-
-
-def test_the_chosen_label_wins_over_an_own_y(tmp_path: Path) -> None:
-    for head in ("smiles,class,y", "smiles,y,class"):
-        row = {"smiles": "CCO", "class": "a", "y": "7"}
-        other = {"smiles": "CC", "class": "b", "y": "8"}
-        lines = [head, *(",".join(each[name] for name in head.split(",")) for each in (row, other))]
-        graphs = read_graphs(write(tmp_path / "m.csv", "\n".join(lines)), label="class")
-        assert graphs.values("graph", "y").tolist() == ["a", "b"]
-
-
-def test_the_column_of_ids_can_be_the_label(tmp_path: Path) -> None:
-    path = write(tmp_path / "m.csv", "smiles,id,y\nCCO,5,1\nCC,6,1\n")
-    assert read_graphs(path, label="id").values("graph", "y").tolist() == [5, 6]
-
-
-@pytest.mark.parametrize("options", [{"label": "class"}, {"weight": "strength"}])
-def test_labels_and_weights_that_are_not_there(tmp_path: Path, options: dict[str, str]) -> None:
-    path = write(tmp_path / "g.jsonl", '{"nodes": 2, "edges": [[0, 1]], "y": 1}\n')
-    with pytest.raises((SchemaMismatch, InvalidGraph), match=next(iter(options.values()))):
-        read_graphs(path, **options)  # type: ignore[arg-type]
-    with pytest.raises((SchemaMismatch, InvalidGraph, InvalidParameter), match=next(iter(options.values()))):
-        read_graphs(write(tmp_path / "m.smi", "CCO\nCC\n"), **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("comment", ["# made by hand\n", "% one, two\n\n", ""])
-def test_comments_before_an_edge_list_do_not_hide_its_commas(tmp_path: Path, comment: str) -> None:
-    graphs = read_graphs(write(tmp_path / "g.edges", comment + "0,1\n1,2\n"))
-    assert (graphs.n_nodes, graphs.n_edges) == (3, 4)
-
-
-def test_an_sdf_without_lines_between_its_molecules(tmp_path: Path) -> None:
-    text = "".join(Chem.MolToMolBlock(Chem.MolFromSmiles(each)) for each in ("CC", "CCO"))
-    with pytest.raises(InvalidFile, match="2 molecules in one record"):
-        read_graphs(write(tmp_path / "m.sdf", text))
-
-
-def test_smi_that_begins_with_an_empty_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "m.smi", "\nCCO a\n")
-    with pytest.raises(InvalidGraph, match="line 1: no SMILES"):
-        read_graphs(path)
-    assert read_graphs(path, errors="skip").ids.tolist() == ["a"]
-
-
-def test_parquet_in_capitals(tmp_path: Path) -> None:
-    parquet.write_table(pa.table({"smiles": ["CCO", "CC"]}), tmp_path / "M.PARQUET")
-    assert len(read_graphs(tmp_path / "M.PARQUET")) == 2
-
-
-@pytest.mark.parametrize("name", ["g.graphml", "g.graphml.gz", "g.gexf"])
-def test_edges_to_nodes_that_a_file_does_not_have(tmp_path: Path, name: str) -> None:
-    writer = nx.write_gexf if name == "g.gexf" else nx.write_graphml
-    writer(nx.path_graph(3), tmp_path / name)
-    assert read_graphs(tmp_path / name).n_nodes == 3
-    raw = (tmp_path / name).read_bytes()
-    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
-    write(tmp_path / name, text.replace('target="2"', 'target="99"'))
-    with pytest.raises(InvalidFile, match="99"):
-        read_graphs(tmp_path / name)
-
-
-def test_json_lines_with_odd_keys(tmp_path: Path) -> None:
-    line = {"nodes": 2, "edges": [[0, 1]], "incoming_graph_data": 3, "huge": 10**400}
-    graphs = read_graphs(
-        write(tmp_path / "g.jsonl", json.dumps(line) + "\n" + json.dumps({**line, "huge": 0.5}))
-    )
-    assert graphs.graph["huge"].tolist() == [np.inf, 0.5]
-    assert graphs.values("graph", "incoming_graph_data").tolist() == [3, 3]
-    with pytest.raises(InvalidGraph, match="'edges' is null, expected a list"):
-        read_graphs(write(tmp_path / "g.jsonl", '{"nodes": 2, "edges": null}'))
-    with pytest.raises(InvalidFile, match="not JSON"):
-        read_graphs(write(tmp_path / "g.jsonl", "[" * 100_000))
-
-
 @pytest.mark.parametrize("read", [read_graphs, as_graphset])
-def test_a_text_is_a_path_then_a_data_set_then_a_smiles(read, tmp_path, monkeypatch) -> None:
+def test_a_text_is_a_path_then_a_data_set_then_a_smiles(
+    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
+    assert len(read("MUTAG")) == 188
     assert read("CCO").n_nodes == 3
     assert read("F/C=C/F").n_nodes == 4  # a slash does not make it a path
-    assert read("C" * 5000).n_nodes == 5000  # too long for a path
+    assert read("C" * 1000).n_nodes == 1000  # too long for a path
     write(tmp_path / "CCO", "never read: no ending")
     with pytest.raises(InvalidFile, match="files of the kind 'without extension' are not read"):
         read("CCO")
@@ -569,51 +429,8 @@ def test_a_text_is_a_path_then_a_data_set_then_a_smiles(read, tmp_path, monkeypa
         read("F/C=C/X")
 
 
-def test_reading_asks_nobody_for_a_data_set(tmp_path, monkeypatch) -> None:
+def test_reading_asks_nobody_for_a_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INFOGRAPH_CACHE", str(tmp_path))
     monkeypatch.delenv("INFOGRAPH_DATA", raising=False)
     with pytest.raises(FileMissing, match=r"IMDB-BINARY is not on this machine.*download=True"):
         read_graphs("IMDB-BINARY")
-
-
-def test_categories_are_no_weights(tmp_path: Path) -> None:
-    graph = nx.path_graph(3)
-    nx.set_edge_attributes(graph, "single", "bond")
-    save_graphs(as_graphset([graph], edge=["bond"]), tmp_path / "set")
-    with pytest.raises(SchemaMismatch, match="'bond' cannot be a weight"):
-        read_graphs(tmp_path / "set", weight="bond")
-
-
-@pytest.mark.parametrize("source", ["", "  "])
-def test_an_empty_path_is_not_the_current_folder(source):
-    with pytest.raises(FileMissing, match="an empty path"):
-        read_graphs(source)
-
-
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (["4,5", "", "6"], [4.5, None, 6.0]),
-        (["1,234", "2,5"], [1.234, 2.5]),
-        (["1,234", "2,345"], ["1,234", "2,345"]),  # thousands, or three decimals: nobody knows
-        (["4,5", "4.5"], ["4,5", "4.5"]),
-        (["1,2,3"], ["1,2,3"]),
-    ],
-)
-def test_decimal_commas(cells, expected):
-    assert typed(cells)[0] == expected
-
-
-def test_labels_may_name_files_with_their_extension(tmp_path):
-    for number in range(2):
-        nx.write_graphml(nx.path_graph(3 + number), tmp_path / f"g{number}.graphml")
-    (tmp_path / "labels.csv").write_text("file,size\ng1.graphml,4.5\ng0,3.5\n")
-    graphs = read_graphs(tmp_path)
-    assert graphs.graph["size"].tolist() == [3.5, 4.5] and graphs.ids.tolist() == ["g0", "g1"]
-
-
-def test_empty_lines_before_the_header_of_a_table_do_not_count(tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("\n\nsmiles,logS\nCCO,1\nnot a molecule,2\n")
-    graphs = read_graphs(path, errors="skip")
-    assert graphs.graph["logS"].tolist() == [1.0] and "line 5" in graphs.rejected[0].problem

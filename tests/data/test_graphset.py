@@ -1,63 +1,44 @@
-"""GraphSet: views, selections, joins, and the folder on disk."""
+"""GraphSet: views, selections, joins, the folder on disk, a model's schema, checksums."""
 
 from __future__ import annotations
 
-import json
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infograph import GraphSet, as_graphset, concatenate, open_graphs, save_graphs
 from infograph.data.convert import Record, assemble
-from infograph.data.graphset import GraphSet, concatenate, open_graphs, ranges, save_graphs
+from infograph.data.graphset import align, fingerprint
 from infograph.data.schema import LEVELS, Column, Schema
-from infograph.errors import FileMissing, InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
+from infograph.errors import (
+    FileMissing,
+    InvalidFile,
+    InvalidGraph,
+    InvalidParameter,
+    SchemaMismatch,
+    UnknownCategoryWarning,
+)
+from tests.data.equal import assert_equal
 
 
-def assert_equal(left: GraphSet, right: GraphSet) -> None:
-    """Every array the same to the last bit, and the same schema."""
-    assert left.schema == right.schema
-    for name in ("node_ptr", "edge_ptr", "edges", "ids"):
-        np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
-    for level in LEVELS:
-        assert list(getattr(left, level)) == list(getattr(right, level))
-        for name, values in getattr(left, level).items():
-            other = getattr(right, level)[name]
-            assert values.dtype == other.dtype
-            np.testing.assert_array_equal(values, other)
-
-
-def loop(graphs: GraphSet, chosen: list[int]) -> GraphSet:
-    """The slow oracle of selection: one graph after the other, joined by hand."""
-    columns = {level: {name: [] for name in getattr(graphs, level)} for level in LEVELS}
-    nodes, arcs, ids, edges = [0], [0], [], []
+def rows_of(graphs: GraphSet, chosen: list[int]) -> list[list[Any]]:
+    """The slow oracle of selection: everything about each graph, one after the other."""
+    found = []
     for g in chosen:
-        a, b, c, d = *graphs.node_ptr[g : g + 2], *graphs.edge_ptr[g : g + 2]
-        nodes.append(nodes[-1] + b - a)
-        arcs.append(arcs[-1] + d - c)
-        ids.append(graphs.ids[g])
-        edges.extend(graphs.edges.T[c:d].tolist())
-        for level, (start, stop) in zip(LEVELS, ((a, b), (c, d), (g, g + 1)), strict=True):
-            for name, values in getattr(graphs, level).items():
-                columns[level][name].extend(values[start:stop].tolist())
-    arrays = {
-        level: {
-            name: np.array(columns[level][name], values.dtype).reshape(-1, *values.shape[1:])
-            for name, values in getattr(graphs, level).items()
-        }
-        for level in LEVELS
-    }
-    return GraphSet(
-        np.array(nodes),
-        np.array(arcs),
-        np.array(edges, np.int32).reshape(-1, 2).T,
-        ids=np.array(ids, graphs.ids.dtype),
-        schema=graphs.schema,
-        **arrays,
-    )
+        (a, b), (c, d) = graphs.node_ptr[g : g + 2], graphs.edge_ptr[g : g + 2]
+        spans = {"node": slice(a, b), "edge": slice(c, d), "graph": slice(g, g + 1)}
+        columns = [v[spans[level]].tolist() for level in LEVELS for v in getattr(graphs, level).values()]
+        found.append([graphs.ids[g], b - a, graphs.edges[:, c:d].tolist(), *columns])
+    return found
 
 
 @st.composite
@@ -79,20 +60,21 @@ def random_sets(draw: st.DrawFn) -> GraphSet:
 
 
 @given(random_sets(), st.data())
-def test_selection_equals_a_loop(graphs: GraphSet, data: st.DataObject) -> None:
-    chosen = data.draw(st.lists(st.integers(0, len(graphs) - 1), max_size=8))
-    assert_equal(graphs[chosen], loop(graphs, chosen))
+def test_selection_equals_a_loop(graphs, data):
+    every = list(range(len(graphs)))
+    chosen = data.draw(st.lists(st.sampled_from(every), max_size=8))
     start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(graphs))] * 2)))
-    assert_equal(graphs[start:stop], loop(graphs, list(range(start, stop))))
-    assert_equal(graphs[::-1], loop(graphs, list(range(len(graphs)))[::-1]))
-
-
-@given(random_sets())
-def test_concatenating_the_parts_gives_the_whole(graphs: GraphSet) -> None:
+    for selection, places in (
+        (chosen, chosen),
+        (slice(start, stop), every[start:stop]),
+        (slice(None, None, -1), every[::-1]),
+    ):
+        found = graphs[selection]
+        assert rows_of(found, list(range(len(found)))) == rows_of(graphs, places)
     assert_equal(concatenate(list(graphs)), graphs)
 
 
-def test_a_slice_is_a_view(corner_cases: GraphSet) -> None:
+def test_a_slice_is_a_view(corner_cases):
     part = corner_cases[2:7]
     assert np.shares_memory(part.edges, corner_cases.edges)
     assert np.shares_memory(part.node["label"], corner_cases.node["label"])
@@ -100,7 +82,7 @@ def test_a_slice_is_a_view(corner_cases: GraphSet) -> None:
     assert part.ids.tolist() == corner_cases.ids[2:7].tolist()
 
 
-def test_masks_negative_and_numpy_indices(corner_cases: GraphSet) -> None:
+def test_masks_negative_and_numpy_indices(corner_cases):
     assert corner_cases[-1].ids.tolist() == ["ring"]
     assert corner_cases[np.int64(1)].n_nodes == 1
     large = corner_cases[corner_cases.sizes > 100]
@@ -108,18 +90,13 @@ def test_masks_negative_and_numpy_indices(corner_cases: GraphSet) -> None:
     assert len(corner_cases[3:3]) == len(corner_cases[[]]) == 0
     with pytest.raises(IndexError, match="graph 10 of a set of 10"):
         corner_cases[10]
-
-
-def test_iteration_and_numbering(corner_cases: GraphSet) -> None:
-    parts = list(corner_cases)
-    assert [part.n_nodes for part in parts] == corner_cases.sizes.tolist() == [4, 1, 5, 3, 1, 3, 301, 4, 6, 6]
     source, target = corner_cases.edge_index
-    assert (corner_cases.node_graph[source] == corner_cases.edge_graph).all()
-    assert (corner_cases.node_graph[target] == corner_cases.edge_graph).all()
+    for ends in (source, target):
+        assert (corner_cases.node_graph[ends] == corner_cases.edge_graph).all()
     assert "10 graphs, 334 nodes" in repr(corner_cases)
 
 
-def test_edge_policy(corner_cases: GraphSet) -> None:
+def test_edge_policy(corner_cases):
     arcs = {part.ids[0]: sorted(map(tuple, part.edges.T.tolist())) for part in corner_cases}
     assert arcs["self-loops"] == [(0, 0), (0, 1), (1, 0), (1, 2), (2, 1), (2, 2)]
     assert arcs["repeated edges"].count((0, 1)) == arcs["repeated edges"].count((1, 0)) == 3
@@ -127,7 +104,7 @@ def test_edge_policy(corner_cases: GraphSet) -> None:
     assert arcs["directed"] == [(0, 1), (1, 2), (2, 0), (2, 3)]
 
 
-def test_undirected_adds_what_is_missing(corner_cases: GraphSet) -> None:
+def test_undirected_adds_what_is_missing(corner_cases):
     both = corner_cases.undirected()
     arcs = {part.ids[0]: sorted(map(tuple, part.edges.T.tolist())) for part in both}
     assert arcs["directed"] == sorted([(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2), (2, 3), (3, 2)])
@@ -137,12 +114,7 @@ def test_undirected_adds_what_is_missing(corner_cases: GraphSet) -> None:
     assert all(bond[i] == ("single", "double")[sum(arc) % 2] for i, arc in enumerate(both[7].edges.T))
 
 
-def test_ranges_is_a_gather_of_rows() -> None:
-    rows, starts = ranges(np.array([0, 2, 2, 5]), np.array([2, 0, 1, 2]))
-    assert rows.tolist() == [2, 3, 4, 0, 1, 2, 3, 4] and starts.tolist() == [0, 3, 5, 5, 8]
-
-
-def test_values_and_with_column(corner_cases: GraphSet) -> None:
+def test_values_and_with_column(corner_cases):
     assert corner_cases.values("node", "label")[:4].tolist() == ["a", "b", "c", "a"]
     more = corner_cases.with_column("graph", Column("y", "float"), np.arange(10.0))
     assert more[3:5].graph["y"].tolist() == [3.0, 4.0] and "y" not in corner_cases.graph
@@ -150,24 +122,15 @@ def test_values_and_with_column(corner_cases: GraphSet) -> None:
         corner_cases.values("node", "nothing")
 
 
-def test_save_and_open_is_bit_equal_and_mapped(corner_cases: GraphSet, tmp_path: Path) -> None:
+def test_save_and_open_is_bit_equal_and_mapped(corner_cases, tmp_path):
     full = corner_cases.with_column("graph", Column("name", "text"), corner_cases.ids)
     full = full.with_column("node", Column("x", "float", width=2, unit="m"), np.ones((334, 2), np.float32))
     opened = open_graphs(save_graphs(full, tmp_path / "set"))
     assert_equal(opened, full)
+    assert_equal(open_graphs(save_graphs(full[:2], tmp_path / "set")), full[:2])  # no edges
     assert isinstance(opened.edges, np.memmap) and isinstance(opened[2:4].node["label"], np.memmap)
     assert_equal(open_graphs(save_graphs(opened[::2], tmp_path / "set")), full[::2])  # over itself
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
-
-
-def test_an_edgeless_set_can_be_saved(corner_cases: GraphSet, tmp_path: Path) -> None:
-    assert_equal(open_graphs(save_graphs(corner_cases[:2], tmp_path / "set")), corner_cases[:2])
-
-
-def test_options_of_the_reader_survive(corner_cases: GraphSet, tmp_path: Path) -> None:
-    schema = Schema(corner_cases.schema.node, corner_cases.schema.edge, options=(("hydrogens", True),))
-    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
-    assert schema.option("hydrogens") is True and schema.option("stereo") is None
 
 
 @pytest.fixture
@@ -175,7 +138,9 @@ def saved(corner_cases: GraphSet, tmp_path: Path) -> Iterator[Path]:
     return save_graphs(corner_cases, tmp_path / "set")
 
 
-def test_damaged_folders(saved: Path) -> None:
+def test_damaged_folders(saved, tmp_path):
+    with pytest.raises(FileMissing, match=r"schema\.json is missing"):
+        open_graphs(tmp_path / "nowhere")
     edges = saved / "edges.npy"
     content = edges.read_bytes()
     edges.write_bytes(content[: len(content) // 2])
@@ -203,42 +168,22 @@ def test_damaged_folders(saved: Path) -> None:
         ),
     ],
 )
-def test_damaged_schema(saved: Path, content: str, message: str) -> None:
+def test_damaged_schema(saved, content, message):
     (saved / "schema.json").write_text(content)
     with pytest.raises(InvalidFile, match=message):
         open_graphs(saved)
 
 
-def test_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileMissing, match=r"schema\.json is missing"):
-        open_graphs(tmp_path / "nowhere")
-
-
-def test_a_failed_save_keeps_the_old_folder(
-    saved: Path, corner_cases: GraphSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full_disk(*_: object, **__: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(np, "save", full_disk)
-    with pytest.raises(OSError, match="no space left"):
+def test_a_failed_save_keeps_the_old_folder(saved, corner_cases, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
+        patch.setattr(np, "save", Mock(side_effect=OSError("no space left")))
         save_graphs(corner_cases[:1], saved)
-    monkeypatch.undo()
     assert_equal(open_graphs(saved), corner_cases)
     assert [path.name for path in saved.parent.iterdir()] == ["set"]
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
-@pytest.mark.parametrize("rename", [1, 2])
-@pytest.mark.parametrize("done", [False, True])
-def test_a_save_that_is_stopped_between_renames_loses_nothing(
-    saved: Path,
-    corner_cases: GraphSet,
-    monkeypatch: pytest.MonkeyPatch,
-    stop: type[BaseException],
-    rename: int,
-    done: bool,
-) -> None:
+@pytest.mark.parametrize(("rename", "done"), [(1, False), (1, True), (2, False), (2, True)])
+def test_a_save_that_is_stopped_between_renames_loses_nothing(saved, corner_cases, monkeypatch, rename, done):
     """Stopped in place of a rename, or right after it."""
     renames, replace = 0, Path.replace
 
@@ -248,38 +193,18 @@ def test_a_save_that_is_stopped_between_renames_loses_nothing(
         if renames != rename or done:
             path = replace(path, target)
         if renames == rename:
-            raise stop
+            raise KeyboardInterrupt
         return path
 
     monkeypatch.setattr(Path, "replace", stopping)
-    with pytest.raises(stop):
+    with pytest.raises(KeyboardInterrupt):
         save_graphs(corner_cases[:1], saved)
     monkeypatch.undo()
     assert_equal(open_graphs(saved), corner_cases[:1] if (rename, done) == (2, True) else corner_cases)
     assert [path.name for path in saved.parent.iterdir()] == ["set"]
 
 
-def test_the_old_folder_is_kept_where_it_cannot_be_put_back(
-    saved: Path, corner_cases: GraphSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    renames, replace = 0, Path.replace
-
-    def stopping(path: Path, target: Path) -> Path:
-        nonlocal renames
-        renames += 1
-        if renames > 1:
-            raise KeyboardInterrupt
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        save_graphs(corner_cases[:1], saved)
-    monkeypatch.undo()
-    (kept,) = saved.parent.glob(".set-old-*/old")
-    assert_equal(open_graphs(kept), corner_cases)
-
-
-def test_concatenate_joins_categories() -> None:
+def test_concatenate_joins_categories():
     one = assemble([Record(2, np.zeros((2, 0), int), node={"kind": np.array(["b", "a"], object)})])
     two = assemble(
         [Record(2, np.zeros((2, 0), int), node={"kind": np.array(["c", None], object)}, graph_id="x")]
@@ -289,79 +214,176 @@ def test_concatenate_joins_categories() -> None:
     assert both.ids.tolist() == ["0", "x"]
 
 
-def test_concatenate_refuses(corner_cases: GraphSet) -> None:
+def test_concatenate_fills_what_others_lack():
+    empty = np.zeros((2, 0), int)
+    first = assemble(
+        [Record(1, empty, node={"kind": np.array(["a"], object), "x": np.zeros((1, 2))}, graph={"y": 1.5})]
+    ).with_column("graph", Column("name", "text"), np.array(["one"]))
+    other = assemble([Record(2, empty, node={"kind": np.array(["b", "a"], object)}, graph={"z": 2.0})])
+    both = concatenate([first, other, first], fill=True)
+    assert both.values("node", "kind").tolist() == ["a", "b", "a", "a"]
+    np.testing.assert_array_equal(both.node["x"][1:3], np.full((2, 2), np.nan, np.float32))
+    np.testing.assert_array_equal(both.graph["y"], [1.5, np.nan, 1.5])
+    assert both.graph["name"].tolist() == ["one", "", "one"] and set(both.graph) == {"y", "name"}
+    assert both.node["x"].dtype == np.float32 and both.graph["y"].dtype == first.graph["y"].dtype
+    bare = assemble([Record(2, empty)])
+    assert concatenate([first, bare], fill=True).values("node", "kind").tolist() == ["a", None, None]
+    with pytest.raises(SchemaMismatch, match="'kind' holds 1 float value"):
+        concatenate([first, assemble([Record(1, empty, node={"kind": np.array([0.5])})])], fill=True)
+
+
+def test_concatenate_refuses(corner_cases):
     other = assemble([Record(2, np.zeros((2, 0), int), node={"kind": np.array([1, 2])})])
     with pytest.raises(SchemaMismatch, match=r"set 1 has the node columns \['kind'\], set 0 has \['label'\]"):
         concatenate([corner_cases, other])
     with pytest.raises(InvalidParameter, match="nothing to concatenate"):
         concatenate([])
+    with pytest.raises(InvalidParameter, match="a NoneType came"):
+        concatenate([corner_cases, None])  # type: ignore[list-item]
 
 
-NO_EDGES = np.zeros((2, 0), np.int64)
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (Record(0, NO_EDGES, node={"x": np.zeros((0, 2))}), "graph 1: it has no nodes"),
-        (
-            Record(2, np.array([[0], [2]]), node={"x": np.zeros((2, 2))}),
-            "an edge leads to node 2, but the nodes are 0",
-        ),
-        (Record(2, np.array([[0], [-1]]), node={"x": np.zeros((2, 2))}), "an edge leads to node -1"),
-        (Record(2, np.zeros((3, 1), int), node={"x": np.zeros((2, 2))}), r"edges of shape \(3, 1\)"),
-        (
-            Record(2, NO_EDGES, node={"x": np.zeros((2, 3))}),
-            "'x': 3 numbers each, while the first graph has 2",
-        ),
-        (Record(2, NO_EDGES, node={"x": np.zeros((3, 2))}), "'x': 3 rows for 2 nodes"),
-        (Record(2, NO_EDGES, node={"x": np.array([[0, 0], [0, np.nan]])}), "not a finite number in row 1"),
-        (Record(2, NO_EDGES, node={"x": np.array([[0, np.inf], [0, 0]])}), "not a finite number in row 0"),
-        (
-            Record(2, NO_EDGES, node={"z": np.zeros((2, 2))}),
-            r"node columns \['z'\], while the first graph has \['x'\]",
-        ),
-    ],
-)
-def test_bad_graphs_are_named(record: Record, message: str) -> None:
-    good = Record(2, NO_EDGES, node={"x": np.zeros((2, 2))})
-    with pytest.raises(InvalidGraph, match=message) as error:
-        assemble([good, record])
-    assert error.value.index == 1
-    kept = assemble([good, record, good], errors="skip")
-    assert kept.ids.tolist() == [0, 2]
-    assert [(bad.index, bad.graph_id) for bad in kept.rejected] == [(1, 1)]
-
-
-def test_nothing_at_all() -> None:
-    with pytest.raises(InvalidParameter, match="no graphs: the input is empty"):
-        assemble([])
-    with pytest.raises(InvalidParameter, match="all 1 were rejected; the first: it has no nodes"):
-        assemble([Record(0, NO_EDGES)], errors="skip")
-    with pytest.raises(InvalidParameter, match="errors='ignore': expected 'raise' or 'skip'"):
-        assemble([], errors="ignore")  # type: ignore[arg-type]
-
-
-def test_only_a_saved_set_is_replaced(tmp_path: Path, corner_cases: GraphSet) -> None:
+def test_only_a_saved_set_is_replaced(tmp_path, corner_cases):
     (tmp_path / "mine").mkdir()
     precious = tmp_path / "mine" / "precious.txt"
     precious.write_text("keep me")
-    with pytest.raises(InvalidParameter, match="holds other files"):
-        save_graphs(corner_cases, tmp_path / "mine")
-    with pytest.raises(InvalidParameter, match="is a file"):
-        save_graphs(corner_cases, precious)
+    for folder, message in ((tmp_path / "mine", "holds other files"), (precious, "is a file")):
+        with pytest.raises(InvalidParameter, match=message):
+            save_graphs(corner_cases, folder)
     assert precious.read_text() == "keep me"
-
-
-def test_behind_a_symbolic_link_the_folder_itself_is_replaced(tmp_path: Path, corner_cases: GraphSet) -> None:
     save_graphs(corner_cases, tmp_path / "set")
     (tmp_path / "link").symlink_to("set")
-    save_graphs(corner_cases[:2], tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert len(open_graphs(tmp_path / "set")) == 2
+    save_graphs(corner_cases[:2], tmp_path / "link")  # behind a link, the folder itself is replaced
+    assert (tmp_path / "link").is_symlink() and len(open_graphs(tmp_path / "set")) == 2
 
 
-def test_join_of_what_is_no_set(corner_cases: GraphSet) -> None:
-    with pytest.raises(InvalidParameter, match="a NoneType came"):
-        concatenate([corner_cases, None])  # type: ignore[list-item]
-    assert len(concatenate(iter([corner_cases, corner_cases]))) == 2 * len(corner_cases)
+# ------------------------------------------------------------------------ under the schema of a fitted model
+
+
+def chain(*kinds: str, **others: list[float]) -> nx.Graph:
+    graph = nx.path_graph(len(kinds))
+    nx.set_node_attributes(graph, dict(enumerate(kinds)), "kind")
+    for name, values in others.items():
+        nx.set_node_attributes(graph, dict(enumerate(values)), name)
+    return graph
+
+
+def test_codes_follow_the_schema():
+    model = as_graphset([chain("c", "a", "b")], node="kind").schema
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graphs = as_graphset([chain("b", "c"), chain("a")], schema=model)
+    assert graphs.schema == model
+    assert graphs.node["kind"].tolist() == [1, 2, 0]
+
+
+def test_unknown_categories_are_counted_in_one_warning():
+    model = as_graphset([chain("a", "b")], node="kind", edge={}).schema
+    other = as_graphset([chain("z", "a", "z"), chain("y", "b")], node="kind")
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        graphs = align(other, model)
+    assert len(caught) == 1
+    assert "node column 'kind': 'y' (1x), 'z' (2x)" in str(caught[0].message)
+    assert graphs.node["kind"].tolist() == [2, 0, 2, 2, 1]
+    assert graphs.values("node", "kind").tolist() == [None, "a", None, None, "b"]
+    assert graphs.schema.node[0].encode(graphs.node["kind"])[0].tolist() == [0, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert align(graphs, model) is graphs
+    with pytest.warns(UnknownCategoryWarning, match=r"'b00' \(1x\).*and 12 more$"):
+        as_graphset([chain(*(f"b{i:02}" for i in range(20)))], schema=model)
+
+
+def test_other_columns_are_named(corner_cases):
+    wide, narrow = ([(np.zeros((2, 0)), np.zeros((2, width)))] for width in (3, 2))
+    texts, element = [(np.zeros((2, 0)), ["a"])], Column("element", "categorical", categories=("C",))
+    for graphs, model, message in (
+        (corner_cases, Schema(node=(element,)), "'element' is missing; these graphs have: 'label'"),
+        (wide, as_graphset(narrow).schema, r"'x' holds 3 float value\(s\) each, expected 2 float"),
+        (wide, as_graphset(texts).schema, r"'x' holds 3 float value\(s\) each, expected categories"),
+    ):
+        with pytest.raises(SchemaMismatch, match=message):
+            as_graphset(graphs, schema=model)
+    with pytest.raises(InvalidGraph, match="graph 0: no node has the attribute 'kind'"):
+        as_graphset([nx.path_graph(2)], schema=as_graphset([chain("a")], node="kind").schema)
+
+
+def test_columns_no_encoder_sees_may_be_missing(corner_cases):
+    bare = replace(corner_cases, edge={}, schema=replace(corner_cases.schema, edge=()))
+    graphs = align(bare, corner_cases.schema)
+    assert graphs.edge == {} and graphs.schema.node == corner_cases.schema.node
+    seen = corner_cases.schema.select("edge", ["bond"])
+    with pytest.raises(SchemaMismatch, match="the edge column 'bond' is missing; these graphs have: none"):
+        align(bare, seen)
+
+
+def test_columns_the_schema_lacks_are_left_out_or_stay_unseen():
+    model = as_graphset([chain("a")], node="kind").schema
+    graphs = as_graphset([chain("a", "a", size=[1.5, 2.5])], node=["size", "kind"])
+    graphs = graphs.with_column("graph", Column("y", "float"), np.array([3.0]))
+    aligned = align(graphs, model)
+    assert list(aligned.node) == ["kind"] and aligned.graph["y"].tolist() == [3.0]
+    kept = as_graphset(graphs, schema=model, keep=True)
+    assert kept.node["size"].tolist() == [1.5, 2.5] and kept.node["kind"].tolist() == [0, 0]
+    assert kept.schema.features("node") == model.features("node")
+    assert kept.schema.column("node", "size") == replace(graphs.schema.node[0], used=False)
+
+
+def test_the_fitted_scale_travels():
+    graphs = as_graphset([chain("a", "b", size=[1.0, 3.0])], node="size")
+    column = graphs.schema.node[0].fitted(graphs.node["size"])
+    assert (column.mean, column.scale) == ((2.0,), (1.0,))
+    fitted = graphs.schema.replace("node", [column])
+    again = as_graphset([chain("a", size=[5.0])], schema=fitted)
+    assert again.schema.node[0].encode(again.node["size"]).tolist() == [[3.0]]
+
+
+def test_other_options_are_refused(corner_cases):
+    with_option = [
+        replace(corner_cases, schema=replace(corner_cases.schema, options=(("hydrogens", value),)))
+        for value in (True, False)
+    ]
+    with pytest.raises(SchemaMismatch, match="read with hydrogens=False, expected hydrogens=True"):
+        align(with_option[1], with_option[0].schema)
+    with pytest.raises(SchemaMismatch, match="read with hydrogens=False, expected hydrogens=True"):
+        concatenate(with_option)
+    assert align(corner_cases, with_option[0].schema) is corner_cases
+
+
+# ------------------------------------------------------------------------------------------------- checksums
+
+
+def test_checksums_of_molecules_with_coordinates_last():
+    """As enn-s2s has them: element, a scaled number, and coordinates."""
+    record = Record(
+        2,
+        np.array([[0, 1], [1, 0]]),
+        node={"element": np.array(["C", "O"], object), "z": np.array([6.0, 8.0]), "position": np.eye(2, 3)},
+    )
+    known = Schema(
+        node=(
+            Column("element", "categorical"),
+            Column("z", "float", mean=(7.0,), scale=(1.0,)),
+            Column("position", "float", width=3, role="position"),
+        )
+    )
+    assert fingerprint(assemble([record], columns=known)) == "d85b9137b5ffc685"
+
+
+def test_kinds_and_roles_that_are_not_as_usual():
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, [0.0, 0.0, 0.0], "pos")
+    placed = as_graphset([graph], node={"pos": "float"})
+    assert placed.schema.node[0].role == "position"
+    columns = [
+        placed.schema.node[0],
+        replace(placed.schema.node[0], role="feature"),
+        Column("pos", "categorical"),  # nobody knows the category of any node
+    ]
+    sets = [replace(placed, schema=placed.schema.replace("node", [column])) for column in columns]
+    assert len({fingerprint(graphs) for graphs in sets}) == 3
+    scaled = replace(columns[1], mean=(1.0,), scale=(2.0,))  # follows from the graphs
+    sets[0] = replace(placed, schema=placed.schema.replace("node", [scaled]))
+    assert fingerprint(sets[0]) == fingerprint(sets[1])
+    nx.set_edge_attributes(graph, 0.5, "w")
+    feature, weight = as_graphset([graph], edge="w"), as_graphset([graph], weight="w")
+    assert fingerprint(feature) != fingerprint(weight)

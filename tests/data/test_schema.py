@@ -21,7 +21,7 @@ SCHEMA = Schema(
 )
 
 
-def test_json_round_trip() -> None:
+def test_json_round_trip():
     again = Schema.from_dict(json.loads(json.dumps(SCHEMA.to_dict())))
     assert again == SCHEMA and [type(c) for c in again.node[0].categories] == [str, int, bool]
 
@@ -29,12 +29,12 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     "content", [{}, {"node": 3, "edge": [], "graph": []}, {"node": [{"colour": 1}], "edge": []}]
 )
-def test_no_schema(content: dict[str, object]) -> None:
+def test_no_schema(content):
     with pytest.raises(InvalidFile, match="not a schema"):
         Schema.from_dict(content)
 
 
-def test_features_weight_and_select() -> None:
+def test_features_weight_and_select():
     assert [c.name for c in SCHEMA.features("node")] == ["kind", "x"] and SCHEMA.features("edge") == ()
     assert SCHEMA.weight is not None and SCHEMA.weight.name == "w"
     chosen = SCHEMA.select("node", ["x"]).select("edge", ["bond"]).select("graph", None)
@@ -44,14 +44,14 @@ def test_features_weight_and_select() -> None:
         SCHEMA.select("node", ["colour"])
 
 
-def test_encode() -> None:
+def test_encode():
     kind, x = SCHEMA.node
     assert kind.encode(np.array([2, 0, kind.unknown])).tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0]]
     assert x.encode(np.array([[1.0, 2.0], [2.0, 0.0]])).tolist() == [[0, 0], [2, -2]]
     assert (kind.encoded_width, x.encoded_width) == (3, 2)
 
 
-def test_fitted_standardises_all_but_indicators_and_constants() -> None:
+def test_fitted_standardises_all_but_indicators_and_constants():
     values = np.array([[0.0, 5.0, 1.0], [1.0, 5.0, 3.0]])
     column = Column("x", "float", width=3).fitted(values)
     assert column.mean == (0.0, 5.0, 2.0) and column.scale == (1.0, 1.0, 1.0)

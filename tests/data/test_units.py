@@ -10,83 +10,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rdkit import Chem
 
-from infograph.data.graphset import GraphSet, save_graphs
-from infograph.data.read import read_graphs
-from infograph.data.schema import Column, Schema
+from infograph import Column, GraphSet, Schema, read_graphs, save_graphs
 from infograph.data.units import graph_column, match_name, split_header
 from infograph.errors import InvalidParameter, SchemaMismatch
 
-
-@pytest.mark.parametrize(
-    ("header", "name", "unit"),
-    [
-        ("logS [mol/L]", "logS", "mol/L"),
-        ("solubility [g/L]", "solubility", "g/L"),
-        ("Tm (K)", "Tm", "K"),
-        ("Tm(°C)", "Tm", "°C"),
-        ("IC50 (nM)", "IC50", "nM"),
-        ("conc (µg/mL)", "conc", "µg/mL"),
-        ("gap [kcal/mol]", "gap", "kcal/mol"),
-        ("E [kJ mol-1]", "E", "kJ mol-1"),
-        ("eps (M-1 cm-1)", "eps", "M-1 cm-1"),
-        ("Cv [cal/(mol K)]", "Cv", "cal/(mol K)"),
-        ("Papp (10^-6 cm/s)", "Papp", "10^-6 cm/s"),
-        ("alpha [Bohr^3]", "alpha", "Bohr^3"),
-        ("V (Å^3)", "V", "Å^3"),
-        ("area (m²)", "area", "m²"),
-        ("k (1/s)", "k", "1/s"),
-        ("S (log(mol/L))", "S", "log(mol/L)"),
-        ("S [log mol/L]", "S", "log mol/L"),
-        ("inhibition (%)", "inhibition", "%"),
-        ("mass_[g]", "mass", "g"),
-    ],
-)
-def test_headers_with_units(header: str, name: str, unit: str) -> None:
-    assert split_header(header) == (name, unit)
+WITH = """
+logS [mol/L]|solubility [g/L]|Tm (K)|Tm(°C)|IC50 (nM)|conc (µg/mL)|gap [kcal/mol]|E [kJ mol-1]|eps (M-1 cm-1)
+Cv [cal/(mol K)]|Papp (10^-6 cm/s)|alpha [Bohr^3]|V (Å^3)|area (m²)|k (1/s)|S (log(mol/L))|S [log mol/L]
+inhibition (%)|mass_[g]|mu [D]|r2 [bohr^2]|U0 [hartree]|refractivity [cm3/mol]|x (a) (K)
+"""
+WITHOUT = """
+pIC50|energy_kcal_mol|value(s)|logP (octanol/water)|activity (mean)|class [0/1]|x (1)|dH (g)|dH (l)|label (A)
+[K]|(K)|| |x ()|x [2]|x)|a (b [K)|K|trade (TM)|score (log)
+"""
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "pIC50",
-        "energy_kcal_mol",
-        "value(s)",
-        "logP (octanol/water)",
-        "activity (mean)",
-        "class [0/1]",
-        "x (1)",
-        "dH (g)",
-        "dH (l)",
-        "label (A)",
-        "[K]",
-        "(K)",
-        "",
-        " ",
-        "x ()",
-        "x [2]",
-        "x)",
-        "a (b [K)",
-        "K",
-        "trade (TM)",
-    ],
-)
+@pytest.mark.parametrize("header", WITH.strip().replace("\n", "|").split("|"))
+def test_headers_with_units(header: str) -> None:
+    name, unit = split_header(header)
+    assert unit and header in [f"{name}{gap}{a}{unit}{b}" for gap in (" ", "", "_") for a, b in ("()", "[]")]
+
+
+@pytest.mark.parametrize("header", WITHOUT.strip().replace("\n", "|").split("|"))
 def test_headers_without_units(header: str) -> None:
     assert split_header(header) == (header, "")
-
-
-@given(
-    st.text(max_size=12),
-    st.sampled_from(["K", "mol/L", "kcal/mol", "log(mol/L)"]),
-    st.sampled_from(["[]", "()"]),
-)
-def test_headers_come_apart_as_they_were_put_together(name: str, unit: str, brackets: str) -> None:
-    header = f"{name.strip()} {brackets[0]}{unit}{brackets[1]}"
-    stem = name.strip().rstrip(" _")
-    assert split_header(header) == ((stem, unit) if stem else (header, ""))
 
 
 def test_naming_a_column() -> None:
@@ -94,7 +43,7 @@ def test_naming_a_column() -> None:
     assert match_name(names, "logS") == match_name(names, "logS [mol/L]") == "logS [mol/L]"
     assert match_name(names, "logP") == "logP" and match_name(names, "nothing") is None
     with pytest.raises(
-        InvalidParameter, match=r"'Tm' is one of \['Tm \(K\)', 'Tm \(°C\)'\]: name the column with its"
+        InvalidParameter, match=r"'Tm' is one of \['Tm \(K\)', 'Tm \(°C\)'\]: name the column"
     ):
         match_name(names, "Tm")
     schema = Schema(graph=(Column("logS [mol/L]", "float"),))
@@ -120,32 +69,27 @@ def table(folder: Path, kind: str) -> Path:
     path = folder / f"a.{kind}"
     if kind == "parquet":
         parquet.write_table(pa.table(ROWS), path)
-        return path
-    separator = {"csv": ",", "tsv": "\t"}.get(kind)
-    if separator:
-        lines = [separator.join(map(str, row)) for row in (list(ROWS), *zip(*ROWS.values(), strict=True))]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return path
-    writer = Chem.SDWriter(str(path))
-    for row in zip(*ROWS.values(), strict=True):
-        mol = Chem.MolFromSmiles(row[0])
-        for name, value in list(zip(ROWS, row, strict=True))[1:]:
-            mol.SetProp(name, str(value))
-        writer.write(mol)
-    writer.close()
+    elif kind == "csv":
+        rows = (list(ROWS), *zip(*ROWS.values(), strict=True))
+        path.write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
+    else:
+        writer = Chem.SDWriter(str(path))
+        for row in zip(*ROWS.values(), strict=True):
+            mol = Chem.MolFromSmiles(row[0])
+            for name, value in list(zip(ROWS, row, strict=True))[1:]:
+                mol.SetProp(name, str(value))
+            writer.write(mol)
+        writer.close()
     return path
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "sdf"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "sdf"])
 def test_files_of_molecules(tmp_path: Path, kind: str) -> None:
     path = table(tmp_path, kind)
     assert units(read_graphs(path)) == {"logS [mol/L]": "mol/L", "Tm (K)": "K", "pIC50": ""}
     given = {"logS": "log(mol/L)", "pIC50": "-log M"}
-    assert units(read_graphs(path, units=given)) == {
-        "logS [mol/L]": "log(mol/L)",
-        "Tm (K)": "K",
-        "pIC50": "-log M",
-    }
+    expected = {"logS [mol/L]": "log(mol/L)", "Tm (K)": "K", "pIC50": "-log M"}
+    assert units(read_graphs(path, units=given)) == expected
     for name in ("logS", "logS [mol/L]"):
         labelled = read_graphs(path, label=name)
         assert labelled.graph["y"].tolist() == [-1.5, -2.0] and units(labelled)["y"] == "mol/L"
@@ -155,20 +99,10 @@ def test_files_of_molecules(tmp_path: Path, kind: str) -> None:
 
 def test_units_that_do_not_fit(tmp_path: Path) -> None:
     path = table(tmp_path, "csv")
-    with pytest.raises(
-        InvalidParameter, match=r"units: there is no graph column 'logP', only \['smiles', 'logS"
-    ):
-        read_graphs(path, units={"logP": "K"})
-    with pytest.raises(
-        InvalidParameter, match=r"units: the column 'kind \(K\)' holds categories, no numbers"
-    ):
+    with pytest.raises(InvalidParameter, match=r"units: the column 'kind \(K\)' holds no numbers"):
         read_graphs(path, units={"kind": "K"})
-    with pytest.raises(
-        InvalidParameter, match="units: the column 'Tm' holds classes, no numbers, and so has no unit"
-    ):
+    with pytest.raises(InvalidParameter, match="units: the column 'Tm' holds no numbers"):
         read_graphs(path, label="Tm", units={"Tm": "K"})  # whole numbers are classes
-    with pytest.raises(InvalidParameter, match="units: ' ' for 'pIC50'; expected a text such as 'mol/L'"):
-        read_graphs(path, units={"pIC50": " "})
     (tmp_path / "b.csv").write_text("smiles,logS\nCC,\nCO,\n")
     assert len(read_graphs(tmp_path / "b.csv", units={"logS": "mol/L"})) == 2  # nothing there yet
 

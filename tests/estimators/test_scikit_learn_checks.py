@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import validate_data
 
-from infograph import InfoGraph, InfoGraphClassifier, InfoGraphRegressor
+from infograph import GIN, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, MeanTeacher
 from infograph.errors import InvalidParameter, NotFitted
 
 CANNOT_APPLY = {
@@ -95,10 +95,10 @@ class ClassifierOnRows(LabelledRows, InfoGraphClassifier):
         return super().predict_proba(self._graphs(X))
 
 
-QUICK = {"dim": 16, "layers": 1, "epochs": 1, "steps_per_epoch": 40, "lr": 0.02, "norm": False}
+QUICK = {"dim": 16, "epochs": 1, "steps_per_epoch": 40, "lr": 0.02, "encoder": GIN(layers=1, norm=False)}
 CHECKS = [
-    *estimator_checks_generator(OnRows(dim=4, layers=1, epochs=1)),
-    *estimator_checks_generator(RegressorOnRows("mean-teacher", **QUICK, decay=0.9)),
+    *estimator_checks_generator(OnRows(dim=4, encoder=GIN(layers=1), epochs=1)),
+    *estimator_checks_generator(RegressorOnRows(MeanTeacher(decay=0.9), **QUICK)),
     *estimator_checks_generator(ClassifierOnRows("supervised", **QUICK)),
 ]
 

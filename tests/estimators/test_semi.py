@@ -14,14 +14,24 @@ from torch import nn
 from torch_geometric.data import Data
 
 import infograph
-from infograph import InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset, load_dataset
+from infograph import (
+    ENN,
+    GIN,
+    Auto,
+    InfoGraph,
+    InfoGraphClassifier,
+    InfoGraphRegressor,
+    InfoGraphStar,
+    as_graphset,
+    load_dataset,
+)
 from infograph.data import datasets
 from infograph.data.datasets import entry_for
 from infograph.data.qm9 import read_qm9
 from infograph.errors import InvalidParameter, NotFitted, SchemaMismatch, UnknownCategoryWarning
-from tests.methods.loops import toy_molecules
+from tests.objectives.loops import toy_molecules
 
-QUICK = {"dim": 12, "layers": 2, "epochs": 2, "steps_per_epoch": 3, "batch_size": 6}
+QUICK = {"dim": 12, "epochs": 2, "steps_per_epoch": 3, "batch_size": 6, "encoder": Auto(layers=2)}
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N", "CCCC", "COC", "CNC", "OCCO"]
 VALUES = [1.0, 2.0, None, 4.0, 5.0, None, 7.0, 8.0, None, 1.0, 2.0, 3.0]
 encoders = pytest.mark.parametrize("encoder", ["gin", "enn-s2s"])
@@ -41,20 +51,20 @@ def molecules():
 
 
 def test_auto_looks_at_what_the_graphs_have(mutag, molecules):
-    quick = {key: value for key, value in QUICK.items() if key != "layers"}
+    quick = {key: value for key, value in QUICK.items() if key != "encoder"}
 
     def auto(graphs, y):
-        built = InfoGraphRegressor("supervised", **{**quick, "epochs": 0}).fit(graphs, y)._built
-        return built["encoder"], built["layers"]
+        built = InfoGraphRegressor("supervised", **{**quick, "epochs": 0}).fit(graphs, y).encoder_
+        return type(built).__name__, built.layers
 
-    assert auto(mutag[:8], np.arange(8)) == ("gin", 4)
-    assert auto(SMILES, VALUES) == ("gin", 4)
-    assert auto(molecules, np.arange(8)) == ("enn-s2s", 3)
+    assert auto(mutag[:8], np.arange(8)) == ("GIN", 4)
+    assert auto(SMILES, VALUES) == ("GIN", 4)
+    assert auto(molecules, np.arange(8)) == ("ENN", 3)
     lengths = [nx.path_graph(n) for n in range(2, 8)]
     for graph in lengths:
         nx.set_edge_attributes(graph, {edge: 0.5 + sum(edge) for edge in graph.edges}, "length")
-    assert auto(as_graphset(lengths, edge=["length"]), np.arange(6)) == ("enn-s2s", 3)
-    assert auto(as_graphset(lengths, weight="length"), np.arange(6)) == ("gin", 4)
+    assert auto(as_graphset(lengths, edge=["length"]), np.arange(6)) == ("ENN", 3)
+    assert auto(as_graphset(lengths, weight="length"), np.arange(6)) == ("GIN", 4)
 
 
 def test_weights_of_edges_are_for_gin():
@@ -63,7 +73,7 @@ def test_weights_of_edges_are_for_gin():
         nx.set_edge_attributes(graph, {edge: 0.5 + sum(edge) for edge in graph.edges}, "strength")
     weighted = as_graphset(graphs, weight="strength")
     with pytest.raises(InvalidParameter, match="'enn-s2s' has no use for the weight 'strength'"):
-        InfoGraphRegressor(**QUICK, encoder="enn-s2s").fit(weighted, np.arange(6))
+        InfoGraphRegressor(**{**QUICK, "encoder": "enn-s2s"}).fit(weighted, np.arange(6))
     model = InfoGraphRegressor(**QUICK).fit(weighted, np.arange(6))
     assert np.isfinite(model.predict(weighted)).all()
 
@@ -71,7 +81,7 @@ def test_weights_of_edges_are_for_gin():
 @encoders
 def test_corner_cases(corner_cases, encoder, tmp_path):
     y = [1.0, 2.0, None, 3.0, 4.0, None, 5.0, 6.0, 7.0, 8.0]
-    model = InfoGraphRegressor(**QUICK, encoder=encoder, edge_columns=["bond"]).fit(corner_cases, y)
+    model = InfoGraphRegressor(**{**QUICK, "encoder": encoder}, edge_columns=["bond"]).fit(corner_cases, y)
     predicted = model.predict(corner_cases)
     assert np.isfinite(predicted).all()
     for graph in range(len(corner_cases)):
@@ -83,7 +93,7 @@ def test_molecules_of_very_different_sizes(tmp_path):
     graphs = toy_molecules([1, 2, 60, 1, 5, 30, 3])
     y = graphs.sizes.astype(float)
     model = InfoGraphRegressor(**QUICK).fit(graphs, y)
-    assert model._built["encoder"] == "enn-s2s"
+    assert isinstance(model.encoder_, ENN)
     together = model.predict(graphs)
     alone = np.concatenate([model.predict(graphs[graph]) for graph in range(7)])
     np.testing.assert_allclose(alone, together, rtol=1e-4)
@@ -96,8 +106,8 @@ def test_large_graphs_with_positions():
     graphs = replace(graphs, schema=graphs.schema.replace("node", columns))
     with pytest.warns(UserWarning, match="does not see the coordinates"):
         model = InfoGraphRegressor(**QUICK).fit(graphs, [1.0, 2.0, 3.0])
-    assert model._built["encoder"] == "gin"  # all pairs of 300 nodes are too many unless they are asked for
-    asked = InfoGraphRegressor("supervised", **{**QUICK, "epochs": 1}, encoder="enn-s2s")
+    assert isinstance(model.encoder_, GIN)  # all pairs of 300 nodes are too many unless they are asked for
+    asked = InfoGraphRegressor("supervised", **{**QUICK, "epochs": 1, "encoder": "enn-s2s"})
     asked.set_params(steps_per_epoch=1).fit(graphs, [1.0, 2.0, 3.0])
     assert np.isfinite(asked.predict(graphs)).all()
 
@@ -129,7 +139,7 @@ def test_a_module_of_ones_own(mutag, tmp_path):
         torch.manual_seed(0)
         own = TwoLayers()
         own(torch.zeros(1, 7), torch.zeros(2, 0, dtype=torch.long), torch.zeros(1, dtype=torch.long))
-    model = InfoGraphClassifier(**QUICK, encoder=own).fit(mutag[:30])
+    model = InfoGraphClassifier(**{**QUICK, "encoder": own}).fit(mutag[:30])
     folder = model.save(tmp_path / "m")
     loaded = infograph.load(folder, encoder=own)
     assert np.array_equal(loaded.predict_proba(mutag), model.predict_proba(mutag))
@@ -146,7 +156,7 @@ class WithoutBatch(nn.Module):
 def test_a_module_of_another_signature(mutag):
     said = r"WithoutBatch has forward\(x, edge_index\): expected forward\(x, edge_index, batch\)"
     with pytest.raises(InvalidParameter, match=said):
-        InfoGraphClassifier(**QUICK, encoder=WithoutBatch()).fit(mutag[:30])
+        InfoGraphClassifier(**{**QUICK, "encoder": WithoutBatch()}).fit(mutag[:30])
 
 
 # ---- the same call everywhere
@@ -223,10 +233,10 @@ def test_names_and_units_of_targets_stay():
 
 @pytest.mark.parametrize("folder", [False, True])
 def test_init_from_an_unsupervised_model(mutag, folder, tmp_path):
-    donor = InfoGraph(dim=10, layers=2, epochs=1, batch_size=16).fit(mutag[:40])
+    donor = InfoGraph(dim=10, epochs=1, batch_size=16, encoder=GIN(layers=2)).fit(mutag[:40])
     start = donor.save(tmp_path / "donor") if folder else donor
     model = InfoGraphClassifier("supervised", **{**QUICK, "epochs": 0}, init_from=start).fit(mutag[:40])
-    assert model._built["dim"] == 10  # the donor's encoder, not this one's settings
+    assert model._encoder.dim == 10  # the donor's encoder, not this one's settings
     for name, tensor in donor._encoder.state_dict().items():
         assert torch.equal(tensor, model._encoder.state_dict()[name]), name
     assert np.array_equal(model.transform(mutag), donor.transform(mutag))
@@ -251,7 +261,7 @@ def test_init_from_what_is_no_start(mutag, tmp_path):
         InfoGraphClassifier(**QUICK, init_from=3).fit(mutag[:30])
     with pytest.raises(infograph.errors.FileMissing, match="no model folder"):
         InfoGraphClassifier(**QUICK, init_from=tmp_path / "nothing").fit(mutag[:30])
-    donor = InfoGraph(dim=10, layers=2, epochs=1).fit(mutag[:30])
+    donor = InfoGraph(dim=10, epochs=1, encoder=GIN(layers=2)).fit(mutag[:30])
     with pytest.raises(SchemaMismatch, match="the node column 'label' is missing"):
         InfoGraphRegressor(**QUICK, init_from=donor).fit(SMILES, VALUES)
 
@@ -263,7 +273,7 @@ def test_sklearn_knows_the_task():
     assert is_regressor(InfoGraphRegressor())
     assert is_classifier(InfoGraphClassifier())
     assert not hasattr(InfoGraphRegressor(), "predict_proba")
-    assert clone(InfoGraphRegressor(lam=0.5)).lam == 0.5
+    assert clone(InfoGraphRegressor(objective=InfoGraphStar(lam=0.5))).objective.lam == 0.5
 
 
 def test_cross_validation_is_the_loop_by_hand(mutag):
@@ -278,7 +288,7 @@ def test_cross_validation_is_the_loop_by_hand(mutag):
 
 
 def test_grid_search_over_lambda_and_weight_decay(mutag):
-    grid = {"lam": [1e-3, 1.0], "weight_decay": [0, 1e-3]}
+    grid = {"objective__lam": [1e-3, 1.0], "weight_decay": [0, 1e-3]}
     search = GridSearchCV(InfoGraphClassifier(**QUICK), grid, cv=2, error_score="raise").fit(mutag[:30])
     assert set(search.best_params_) == set(grid)
     assert np.array_equal(search.predict(mutag), search.best_estimator_.predict(mutag))
@@ -293,7 +303,7 @@ def test_qm9_in_its_unit():
     hidden = np.where(np.arange(len(y)) % 3 == 0, y, np.nan)
     model = InfoGraphRegressor(**{**QUICK, "dim": 16, "lr": 3e-3, "epochs": 3, "steps_per_epoch": 15})
     model.fit(graphs, hidden, validation=(graphs[1::3], y[1::3]))
-    assert model._built["encoder"] == "enn-s2s"
+    assert isinstance(model.encoder_, ENN)
     errors = [record["validation"] for record in model.history_]
     assert min(errors) == pytest.approx(np.abs(model.predict(graphs[1::3]) - y[1::3]).mean(), rel=1e-5)
     assert min(errors) < np.abs(y - np.nanmean(hidden)).mean()  # better than the mean of the labelled
@@ -310,14 +320,14 @@ def with_places(n_graphs: int, size: int) -> list[nx.Graph]:
 def test_coordinates_of_networkx_graphs_are_seen_as_distances():
     graphs = with_places(8, 5)
     model = InfoGraphRegressor(**QUICK, node_columns=["pos"]).fit(graphs, np.arange(8.0))
-    assert model._built["encoder"] == "enn-s2s"
+    assert isinstance(model.encoder_, ENN)
     moved = [graph.copy() for graph in graphs]
     for graph in moved:
         for node in graph:
             graph.nodes[node]["pos"] = [graph.nodes[node]["pos"][1] + 3, graph.nodes[node]["pos"][0] - 1]
     assert np.allclose(model.predict(moved), model.predict(graphs), atol=1e-5)
     with pytest.raises(InvalidParameter, match="'pos' holds coordinates"):
-        InfoGraph(dim=8, layers=2, epochs=0, node_columns=["pos"]).fit(graphs)
+        InfoGraph(dim=8, epochs=0, node_columns=["pos"], encoder=GIN(layers=2)).fit(graphs)
 
 
 def test_auto_says_when_it_does_not_look_at_coordinates():
@@ -328,4 +338,4 @@ def test_auto_says_when_it_does_not_look_at_coordinates():
         UserWarning, match="does not see the coordinates of these graphs, because a graph has 210"
     ):
         model.fit(graphs, np.arange(4.0))
-    assert model._built["encoder"] == "gin"
+    assert isinstance(model.encoder_, GIN)

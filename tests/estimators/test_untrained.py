@@ -7,15 +7,15 @@ import pytest
 from sklearn.base import clone
 
 import infograph
-from infograph import InfoGraph, UntrainedGIN, load_dataset
+from infograph import GIN, InfoGraph, UntrainedGIN, load_dataset
 from infograph.errors import InvalidParameter
 
 
 def test_it_is_infograph_without_epochs(tmp_path):
     graphs = load_dataset("MUTAG")[:40]
-    model = UntrainedGIN(dim=12, layers=3, random_state=4)
+    model = UntrainedGIN(dim=12, random_state=4, encoder=GIN(layers=3))
     vectors = clone(model).fit_transform(graphs)
-    expected = InfoGraph(dim=12, layers=3, epochs=0, random_state=4)
+    expected = InfoGraph(dim=12, epochs=0, random_state=4, encoder=GIN(layers=3))
     assert np.array_equal(vectors, expected.fit_transform(graphs))
     fitted = model.fit(graphs)
     assert fitted.history_ == []
@@ -26,10 +26,14 @@ def test_it_is_infograph_without_epochs(tmp_path):
     assert isinstance(loaded, UntrainedGIN)
     assert np.array_equal(loaded.transform(graphs), vectors)
     assert "epochs" not in fitted.get_params()
-    degree = UntrainedGIN(dim=12, layers=2, node_features="degree", readout="mean").fit_transform(graphs)
+    degree = UntrainedGIN(
+        dim=12, encoder=GIN(layers=2, readout="mean", node_features="degree")
+    ).fit_transform(graphs)
     assert np.array_equal(
         degree,
-        InfoGraph(dim=12, layers=2, epochs=0, node_features="degree", readout="mean").fit_transform(graphs),
+        InfoGraph(
+            dim=12, epochs=0, encoder=GIN(layers=2, readout="mean", node_features="degree")
+        ).fit_transform(graphs),
     )
     with pytest.raises(InvalidParameter, match="an untrained encoder stays one"):
         fitted.partial_fit(graphs, epochs=5)

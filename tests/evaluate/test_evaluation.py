@@ -1,21 +1,22 @@
-"""Reading, storing and merging evaluations."""
+"""Reading, storing, merging and comparing evaluations."""
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from infograph.errors import InvalidParameter
-from infograph.evaluate import Candidate, Evaluation, Plan, cross_validate, merge
+from infograph.evaluate import Candidate, Evaluation, Plan, cross_validate, merge, paired_test
 
 OPTIONS = {"folds": 4, "inner_folds": 2, "C": (0.1, 1.0, 10.0)}
+PLAN = Plan(5, 2, (("0", 50), ("1", 50)), "hash")
 
 
 def data(n=48):
-    rng = np.random.default_rng(0)
     y = np.arange(n) % 2
-    return rng.normal(size=(n, 5)) + y[:, None], y
+    return np.random.default_rng(0).normal(size=(n, 5)) + y[:, None], y
 
 
 def made_by_hand():
@@ -30,17 +31,22 @@ def made_by_hand():
         outer=np.array([[[0.1, 0.2], [0.3, 0.4]], [[0.5, 0.6], [0.7, 0.8]]]),
         stopped=np.array([[[0, 1], [0, 0]], [[0, 2], [0, 0]]]),
     )
-    b = Candidate(
+    b = replace(
+        a,
         setting="b",
         classifier="knn",
-        grid=(1.0, 3.0),
-        scale=True,
-        max_iter=0,
         inner=np.array([[[0.7, 0.1], [0.9, 0.1]], [[0.1, 0.2], [0.3, 0.9]]]),
         outer=np.array([[[1.0, 0.0], [0.9, 0.0]], [[0.0, 0.2], [0.0, 0.1]]]),
         stopped=np.zeros((2, 2, 2), dtype=np.int64),
     )
     return Evaluation(Plan(2, 2, (("0", 10), ("1", 30)), "hash"), (0, 1), (a, b))
+
+
+def with_scores(outer, plan=PLAN, seeds=None):
+    outer = np.array(outer, dtype=float)[:, :, None]  # (R, F, 1)
+    zeros = np.zeros(outer.shape)
+    one = Candidate("s", "svm-rbf", (1.0,), True, 100, zeros, outer, zeros.astype(np.int64))
+    return Evaluation(plan, seeds or tuple(range(len(outer))), (one,))
 
 
 def test_both_protocols_by_hand():
@@ -63,53 +69,39 @@ def test_both_protocols_by_hand():
     assert paper.note == "b with knn chosen on the outer folds among 2, which is optimistic"
     assert found.n_stopped == 3 and found.n_fits == 2 * 8 * 3
     assert found.plan.majority == 0.75 and found.plan.n_graphs == 40
-
-
-def test_one_line_of_text():
-    found = made_by_hand()
     assert str(found) == "57.5 % ± 3.5 (over 2 repeats; folds ± 29.9); 3 of 48 fits stopped early"
-    assert str(found.paper()) == "55.0 % ± 56.6 (over 2 repeats; folds ± 46.5)"
-    x, y = data()
-    once = cross_validate(x, y, repeats=1, **OPTIONS)
-    assert math.isnan(once.std)
-    assert str(once) == f"{100 * once.mean:.1f} % (1 repeat; folds ± {100 * once.std_folds:.1f})"
+    assert str(paper) == "55.0 % ± 56.6 (over 2 repeats; folds ± 46.5)"
+    assert found.select(["b"]).mean == found.select(classifiers=["knn"]).mean == pytest.approx(0.55)
+    with pytest.raises(InvalidParameter, match=r"there are \(a, svm-rbf\), \(b, knn\)"):
+        found.select(["c"])
 
 
 def test_with_one_candidate_both_protocols_coincide():
-    x, y = data()
-    found = cross_validate(x, y, repeats=2, **OPTIONS)
-    a, b = found.leak_free(), found.paper()
-    assert (a.mean, a.std, a.std_folds, a.fold_scores, a.chosen, a.note) == (
-        b.mean,
-        b.std,
-        b.std_folds,
-        b.fold_scores,
-        b.chosen,
-        b.note,
-    )
+    found = cross_validate(*data(), repeats=1, **OPTIONS)
+    assert replace(found.leak_free(), protocol="paper", std=0) == replace(found.paper(), std=0)
+    assert math.isnan(found.std)
+    assert str(found) == f"{100 * found.mean:.1f} % (1 repeat; folds ± {100 * found.std_folds:.1f})"
 
 
-def test_json_gives_everything_back():
+def test_json_gives_everything_back_and_a_damaged_record_is_refused():
     x, y = data()
     found = cross_validate(
         {"x": x, "flat": x[:, :1]}, y, classifiers=("svm-rbf", "knn"), repeats=2, **OPTIONS
     )
-    back = Evaluation.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
-    assert back.to_dict() == found.to_dict()
-    assert back.plan == found.plan and back.seeds == found.seeds
+    record = found.to_dict()
+    back = Evaluation.from_dict(json.loads(json.dumps(record, allow_nan=False)))
+    assert back.to_dict() == record and back.plan == found.plan
     assert back.leak_free() == found.leak_free() and back.paper() == found.paper()
     for a, b in zip(back.candidates, found.candidates, strict=True):
         assert a.inner.dtype == b.inner.dtype and a.stopped.dtype == b.stopped.dtype
-
-
-def test_a_damaged_record_is_refused():
-    record = made_by_hand().to_dict()
-    with pytest.raises(InvalidParameter, match="format 1; evaluate again"):
-        Evaluation.from_dict({**record, "format": 0})
-    with pytest.raises(InvalidParameter, match=r"damaged \(KeyError\('seeds'\)\)"):
-        Evaluation.from_dict({key: value for key, value in record.items() if key != "seeds"})
-    with pytest.raises(InvalidParameter, match=r"scores of 'a' are not of shape \(3, 2, 2\)"):
-        Evaluation.from_dict({**record, "seeds": [0, 1, 2]})
+    for changed, message in (
+        ({"format": 0}, "format 1; evaluate again"),
+        ({"plan": {}}, r"damaged \(KeyError"),
+        ({"candidates": [{"setting": "a"}]}, "damaged"),
+        ({"seeds": [0, 1, 2]}, r"scores of 'x' are not of shape \(3, 4, 3\)"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            Evaluation.from_dict({**record, **changed})
 
 
 def test_merging_repeats_and_settings_equals_one_call():
@@ -123,34 +115,87 @@ def test_merging_repeats_and_settings_equals_one_call():
         for r in (2, 0, 1)
     ]
     assert merge(cells).to_dict() == whole.to_dict()
-    by_setting = [
-        cross_validate({name: each}, y, classifiers=names, repeats=3, **OPTIONS)
-        for name, each in settings.items()
-    ]
-    assert merge(by_setting).to_dict() == whole.to_dict()
-    assert merge([whole]).to_dict() == whole.to_dict()
-
-
-def test_select_keeps_what_was_asked_for():
-    found = made_by_hand()
-    assert found.select(["b"]).mean == found.select(classifiers=["knn"]).mean == pytest.approx(0.55)
-    with pytest.raises(InvalidParameter, match=r"there are \(a, svm-rbf\), \(b, knn\)"):
-        found.select(["c"])
+    assert merge([whole.select([name]) for name in settings]).to_dict() == whole.to_dict()
 
 
 def test_what_cannot_be_merged():
     x, y = data()
-    first = cross_validate({"x": x}, y, repeats=1, **OPTIONS)
-    second = cross_validate({"x": x}, y, repeats=1, random_state=1, **OPTIONS)
+
+    def run(name="x", y=y, **changed):
+        return cross_validate({name: x}, y, **{**OPTIONS, "repeats": 1, **changed})
+
+    first = run()
+    for others, message in (
+        ([first], "'x' with svm-rbf comes twice with seed 0"),
+        ([run(random_state=1), run("z")], "'z' with svm-rbf has no repeat with seed 1"),
+        ([run(random_state=1, C=(1.0,))], r"has grid \(0.1, 1.0, 10.0\) in one repeat and \(1.0,\)"),
+        ([run("z", folds=3)], "differ in folds: 4 and 3"),
+        ([run("z", y=1 - y)], "labels in another order"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            merge([first, *others])
     with pytest.raises(InvalidParameter, match="no evaluations"):
         merge([])
-    with pytest.raises(InvalidParameter, match="'x' with svm-rbf comes twice with seed 0"):
-        merge([first, first])
-    with pytest.raises(InvalidParameter, match="'z' with svm-rbf has no repeat with seed 1"):
-        merge([first, second, cross_validate({"z": x}, y, repeats=1, **OPTIONS)])
-    with pytest.raises(InvalidParameter, match=r"has grid \(0.1, 1.0, 10.0\) in one repeat and \(1.0,\)"):
-        merge([first, cross_validate({"x": x}, y, repeats=1, random_state=1, **{**OPTIONS, "C": (1.0,)})])
-    with pytest.raises(InvalidParameter, match="differ in folds: 4 and 3"):
-        merge([first, cross_validate({"z": x}, y, repeats=1, **{**OPTIONS, "folds": 3})])
-    with pytest.raises(InvalidParameter, match="labels in another order"):
-        merge([first, cross_validate({"z": x}, 1 - y, repeats=1, **OPTIONS)])
+
+
+# ---- the corrected resampled t-test
+
+
+def test_paired_by_hand():
+    # Differences 0.1, 0.2, 0, 0.1, 0.1: mean 0.1, variance 0.005; error sqrt((1/5 + 1/4) 0.005) = 0.0474342.
+    a, b = with_scores([[0.8, 0.9, 0.7, 0.8, 0.9]]), with_scores([[0.7, 0.7, 0.7, 0.7, 0.8]])
+    test = paired_test(a, b)
+    assert test.difference == pytest.approx(0.1)
+    assert test.statistic == pytest.approx(2.1081851)
+    assert test.degrees == 4
+    # Table of Student's t with 4 degrees of freedom: 2.776445 cuts off 2.5 %.
+    reach = 2.776445 * 0.04743416
+    assert test.interval == pytest.approx((0.1 - reach, 0.1 + reach), abs=1e-6)
+    # For 4 degrees P(|T| > t) = 1 - u (3 - u^2) / 2 with u = t / sqrt(4 + t^2).
+    u = 2.1081851 / math.sqrt(4 + 2.1081851**2)
+    assert test.p_value == pytest.approx(1 - u * (3 - u**2) / 2, abs=1e-6)
+    assert str(test) == "+10.0 points (95 % interval -3.2 to +23.2, p = 0.1)"
+    both = Evaluation(PLAN, (0,), (b.candidates[0], replace(a.candidates[0], setting="t")))
+    assert paired_test(both, b).difference == 0.0  # equal inner scores: the first candidate
+    assert paired_test(both, b, protocol="paper").difference == pytest.approx(0.1)
+
+
+def test_paired_sign_interval_and_certainty():
+    rng = np.random.default_rng(0)
+    a, b = with_scores(rng.random((3, 5))), with_scores(rng.random((3, 5)))
+    one, other = paired_test(a, b), paired_test(b, a)
+    assert other.difference == pytest.approx(-one.difference)
+    assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
+    assert other.p_value == pytest.approx(one.p_value)
+    low, high = paired_test(a, b, level=1 - one.p_value).interval
+    assert min(abs(low), abs(high)) == pytest.approx(0, abs=1e-9)
+    d = 0.55 + 0.05 * rng.normal(size=5)  # repeating the same folds does not buy certainty
+    once, often = (paired_test(with_scores([d] * n), with_scores([[0.5] * 5] * n)) for n in (1, 100))
+    assert np.ptp(often.interval) > 0.3 * np.ptp(once.interval)
+
+
+def test_paired_without_spread():
+    a, b = with_scores([[0.8] * 5] * 2), with_scores([[0.7] * 5] * 2)
+    same, better = paired_test(a, a), paired_test(a, b)
+    assert (same.difference, same.p_value, same.interval) == (0.0, 1.0, (0.0, 0.0))
+    assert better.p_value == 0.0 and better.statistic == math.inf and better.difference == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "seeds", "options", "message"),
+    [
+        ({"folds": 4}, None, {}, "differ in folds: 5 and 4"),
+        ({"inner_folds": 3}, None, {}, "differ in inner_folds: 2 and 3"),
+        ({"class_sizes": (("0", 50), ("2", 50))}, None, {}, "differ in class_sizes"),
+        ({"labels": "other"}, None, {}, "labels in another order"),
+        ({}, (1, 2), {}, r"seeds \(0, 1\) and \(1, 2\); a paired test needs the same folds"),
+        ({}, None, {"protocol": "best"}, "protocol must be"),
+        ({}, None, {"level": 95}, "level must lie between 0 and 1; 95 came"),
+    ],
+)
+def test_what_cannot_be_compared(changed, seeds, options, message):
+    plan = replace(PLAN, **changed)
+    with pytest.raises(InvalidParameter, match=message):
+        paired_test(
+            with_scores(np.ones((2, 5))), with_scores(np.ones((2, plan.folds)), plan, seeds), **options
+        )

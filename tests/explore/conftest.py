@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
+from infograph import GIN, Auto, GraphSet, InfoGraph, InfoGraphClassifier, as_graphset
 from infograph.data.convert import store_graph_column
-from infograph.data.datasets import entry_for, wheel_folder
-from infograph.data.qm9 import read_qm9
+from infograph.data.vectors import Embeddings
 from infograph.explore import Atlas, Limits, make_atlas
-from infograph.explore.serving import NEEDED, open_socket
+from infograph.explore.guard import NEEDED, open_socket
 from infograph.index import GraphIndex
 from tests.explore.browser import ARGUMENTS, CHROMIUM
 from tests.workers.processes import PATIENCE
@@ -21,6 +21,11 @@ PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "
 N = 40
 EVIL = "</script><script>alert(1)</script>"
 FORMULA = '=HYPERLINK("http://x")'
+
+
+def index_of(vectors: np.ndarray, **columns) -> GraphIndex:
+    """An index of vectors without graphs."""
+    return GraphIndex.of(Embeddings(np.arange(len(vectors)), vectors.astype(np.float32), columns))
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +48,12 @@ def molecules() -> GraphSet:
 
 @pytest.fixture(scope="session")
 def model(molecules: GraphSet) -> InfoGraph:
-    return InfoGraph(dim=8, layers=2, epochs=1).fit(molecules)
+    return InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)).fit(molecules)
+
+
+@pytest.fixture(scope="session")
+def classifier(molecules: GraphSet) -> InfoGraphClassifier:
+    return InfoGraphClassifier(dim=8, epochs=1, encoder=Auto(layers=2)).fit(molecules, "active")
 
 
 @pytest.fixture(scope="session")
@@ -63,13 +73,8 @@ def atlas(index: GraphIndex) -> Atlas:
     return make_atlas(index, method="pca", title="molecules")
 
 
-@pytest.fixture(scope="session")
-def limits() -> Limits:
-    return Limits(body=200_000, graphs=50, nodes=2_000, edges=4_000, seconds=PATIENCE)
-
-
 @contextmanager
-def served(index: GraphIndex, atlas: Atlas, **settings) -> Iterator[str]:
+def served(index: GraphIndex, atlas: Atlas | None = None, **settings) -> Iterator[str]:
     """A server of its own on a free port; gives its address."""
     for name in NEEDED:
         pytest.importorskip(name, reason="the server needs it: pip install 'infograph[explore]'")
@@ -77,9 +82,9 @@ def served(index: GraphIndex, atlas: Atlas, **settings) -> Iterator[str]:
 
     from infograph.explore.server import make_app
 
+    app = make_app(index, atlas or make_atlas(index, method="pca"), **settings)
     listening = open_socket("127.0.0.1", 0)
-    config = uvicorn.Config(make_app(index, atlas, **settings), log_level="critical", access_log=False)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
@@ -90,17 +95,27 @@ def served(index: GraphIndex, atlas: Atlas, **settings) -> Iterator[str]:
         listening.close()
 
 
-@pytest.fixture(scope="session")
-def address(index: GraphIndex, atlas: Atlas, limits: Limits) -> Iterator[str]:
-    with served(index, atlas, limits=limits) as where:
-        yield where
-
-
-@pytest.fixture(scope="session")
-def client(address: str) -> Iterator:
+@contextmanager
+def asked(index: GraphIndex, atlas: Atlas | None = None, **settings) -> Iterator:
+    """A client of a server of its own."""
     httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
-    with httpx.Client(base_url=address, timeout=PATIENCE) as made:
+    with (
+        served(index, atlas, **settings) as where,
+        httpx.Client(base_url=where, timeout=PATIENCE) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def client(index: GraphIndex, atlas: Atlas) -> Iterator:
+    limits = Limits(body=200_000, graphs=50, nodes=2_000, edges=4_000, seconds=PATIENCE)
+    with asked(index, atlas, limits=limits) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def address(client) -> str:
+    return str(client.base_url)
 
 
 @pytest.fixture(scope="session")
@@ -114,34 +129,28 @@ def browser() -> Iterator:
         started.close()
 
 
-@pytest.fixture(scope="session")
-def mutag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of MUTAG."""
-    try:
-        graphs = load_dataset("MUTAG")
-    except Exception as error:
-        pytest.skip(f"MUTAG is not at hand: {error}")
-    index = GraphIndex.build(InfoGraph(dim=8, layers=2, epochs=2).fit(graphs), graphs)
-    with served(index, make_atlas(index, method="pca", title="MUTAG")) as where:
-        yield where
-
-
 @pytest.fixture
 def view(browser) -> Iterator:
-    """Opens a page, with whatever goes wrong in it as a failure."""
+    """Opens a page; what goes wrong in it, and what it asks of other machines, is a failure."""
     problems: list[str] = []
     contexts = []
 
     def open_page(address: str, width: int = 1280, height: int = 800, scheme: str = "light"):
+        def elsewhere(request) -> None:
+            if not request.url.startswith(("data:", "blob:", "file:", "http://127.0.0.1:")):
+                problems.append(request.url)
+
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
             reduced_motion="reduce",
             accept_downloads=True,
+            has_touch=True,
         )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(120_000)
+        page.on("request", elsewhere)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console", lambda said: problems.append(said.text) if "Security Policy" in said.text else None
@@ -155,16 +164,3 @@ def view(browser) -> Iterator:
     for context in contexts:
         context.close()
     assert problems == []
-
-
-@pytest.fixture(scope="session")
-def qm9(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the first 3,000 molecules of QM9."""
-    source = wheel_folder(entry_for("QM9"))
-    if source is None:
-        pytest.skip("qm9pack is not installed")
-    graphs = read_qm9(source, limit=3_000)
-    model = InfoGraph(dim=64, layers=3, epochs=3, random_state=0).fit(graphs)
-    index = GraphIndex.build(model, graphs, columns=["smiles", "alpha", "gap", "mu", "U0"])
-    with served(index, make_atlas(index, title="QM9", colour="alpha")) as where:
-        yield where

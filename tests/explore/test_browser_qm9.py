@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from infograph import GIN, InfoGraph
+from infograph.data.datasets import entry_for, wheel_folder
+from infograph.data.qm9 import read_qm9
+from infograph.explore import make_atlas
+from infograph.index import GraphIndex
 from tests.explore.browser import ask, draw_lasso, has_points, loaded, spot, take_picture
+from tests.explore.conftest import served
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def qm9() -> Iterator[str]:
+    """A server of the first 3,000 molecules of QM9."""
+    source = wheel_folder(entry_for("QM9"))
+    if source is None:
+        pytest.skip("qm9pack is not installed")
+    graphs = read_qm9(source, limit=3_000)
+    model = InfoGraph(dim=64, epochs=3, random_state=0, encoder=GIN(layers=3)).fit(graphs)
+    index = GraphIndex.build(model, graphs, columns=["smiles", "alpha", "gap", "mu", "U0"])
+    with served(index, make_atlas(index, title="QM9", colour="alpha")) as where:
+        yield where
 
 
 def test_a_molecule_is_found_by_its_smiles_and_its_neighbours_are_drawn(view, qm9, tmp_path):
@@ -14,13 +39,6 @@ def test_a_molecule_is_found_by_its_smiles_and_its_neighbours_are_drawn(view, qm
     for place in range(12):
         assert loaded(page, f"#graph .near button:nth-of-type({place + 1}) img")
     assert take_picture(page, "explorer", tmp_path).stat().st_size > 50_000
-
-
-def test_hover_draws_the_molecule(view, qm9):
-    page = view(qm9)
-    page.mouse.move(*spot(page, 1_500))
-    page.wait_for_selector("#tip:not([hidden])")
-    assert loaded(page, "#tip img")
 
 
 def test_contributions_in_the_dark(view, qm9, tmp_path):
@@ -40,18 +58,3 @@ def test_a_region_is_described_by_its_chemistry(view, qm9, tmp_path):
     assert page.locator("#region .near button").count() == 12 and loaded(page, "#region .near img")
     assert "% here" in page.locator("#region .facts").inner_text()
     assert take_picture(page, "region", tmp_path).stat().st_size > 50_000
-
-
-def test_unseen_molecules_come_in_a_file(view, qm9):
-    page = view(qm9)
-    body = b"CC(=O)Oc1ccccc1C(=O)O aspirin\nCn1cnc2c1c(=O)n(C)c(=O)n2C caffeine\n"
-    page.set_input_files("#upload", {"name": "mine.smi", "mimeType": "text/plain", "buffer": body})
-    page.wait_for_function("() => document.querySelectorAll('.mark.new').length === 2")
-    assert "aspirin" in page.locator("#uploaded").inner_text()
-
-
-def test_a_smiles_that_is_none_is_said_so(view, qm9):
-    page = view(qm9)
-    ask(page, "C1CC(")
-    page.wait_for_selector("#error:not([hidden])")
-    assert "C1CC(" in page.locator("#error").inner_text()

@@ -1,24 +1,23 @@
-"""Whatever a file or a graph holds, it is read or refused: never a defect, never slow."""
+"""Whatever a file or a graph holds, it is read or refused: never a defect."""
 
 from __future__ import annotations
 
 import logging
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infograph.errors import UnknownCategoryWarning
+from infograph import GIN, InfoGraph
 from infograph.explore import Limits, make_atlas
+from infograph.explore.guard import Refusal
 from infograph.index import GraphIndex
 
-Refusal = pytest.importorskip("infograph.explore.guard", reason="the server needs FastAPI").Refusal
-Explorer = pytest.importorskip("infograph.explore.server").Explorer
-read_request = pytest.importorskip("infograph.explore.server").read_request
-uploaded = pytest.importorskip("infograph.explore.server").uploaded
-ENDINGS = pytest.importorskip("infograph.explore.server").ENDINGS
-pytestmark = pytest.mark.filterwarnings(f"ignore::{UnknownCategoryWarning.__module__}.UnknownCategoryWarning")
+server = pytest.importorskip("infograph.explore.server", reason="the server needs FastAPI")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::infograph.errors.UnknownCategoryWarning"),
+]
 SEEDS = (
     b"CCO a\nCCN b\n",
     b"smiles,id,y\nCCO,a,1\nCCN,b,2.5\n",
@@ -28,69 +27,43 @@ SEEDS = (
     b'<edge source="a" target="b"/></graph></graphml>',
     b"1 2\n2 3\n",
 )
-JUNK = (
-    b"\x00",
-    b"\xff",
-    b"9" * 30,
-    b"-1",
-    b"1e400",
-    b"nan",
-    b"[" * 50,
-    b"{",
-    b'"',
-    b"<",
-    b"\n",
-    b"\t",
-    b",",
-    b"",
-)
+JUNK = (b"\x00|\xff|" + b"9" * 30 + b"|-1|1e400|nan|" + b"[" * 50 + b'|{|"|<|\n|\r|\t|,|').split(b"|")
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-NODES = (
-    st.integers(-2, 6)
-    | st.lists(st.fixed_dictionaries({"label": st.sampled_from("abz")}), max_size=4)
-    | VALUES
-)
+LABELLED = st.lists(st.fixed_dictionaries({"label": st.sampled_from("abz")}), max_size=4)
+NODES = st.integers(-2, 6) | LABELLED | VALUES
 EDGES = st.lists(st.lists(st.integers(-1, 6), min_size=1, max_size=3), max_size=5) | VALUES
 
 
 @pytest.fixture(scope="module")
 def explorers(index, atlas, corner_cases):
-    from infograph import InfoGraph
-
-    plain = GraphIndex.build(InfoGraph(dim=4, layers=2, epochs=1).fit(corner_cases), corner_cases)
-    made = (
-        Explorer(index, atlas, Limits(nodes=1000)),
-        Explorer(plain, make_atlas(plain, method="pca"), Limits(nodes=1000)),
+    plain = GraphIndex.build(
+        InfoGraph(dim=4, epochs=1, encoder=GIN(layers=2)).fit(corner_cases), corner_cases
     )
+    made = [(index, atlas), (plain, make_atlas(plain, method="pca"))]
     logging.disable(logging.WARNING)
-    yield made
+    yield [server.Explorer(*each, Limits(nodes=1000)) for each in made]
     logging.disable(logging.NOTSET)
-    for explorer in made:
-        explorer.close()
 
 
 @settings(max_examples=150)
 @given(
     st.sampled_from(SEEDS),
-    st.sampled_from(ENDINGS),
+    st.sampled_from(server.ENDINGS),
     st.lists(st.tuples(st.integers(0, 200), st.integers(0, 9), st.sampled_from(JUNK)), max_size=4),
 )
 def test_mangled_files(explorers, seed, ending, changes):
     body = bytearray(seed)
     for place, length, junk in changes:
         body[place : place + length] = junk
-    began = time.process_time()
     for explorer in explorers:
         try:
-            told = uploaded(explorer, f"a{ending}", bytes(body))
-            assert told["graphs"]
+            assert b"nearest" in server.upload(explorer, f"a{ending}", bytes(body)).body
         except Refusal as refusal:
-            assert 400 <= refusal.status_code < 500 and "infograph-" not in refusal.detail
-    assert time.process_time() - began < 2
+            assert 400 <= refusal.status < 500 and "infograph-" not in refusal.text
 
 
 @settings(max_examples=150)
@@ -98,6 +71,6 @@ def test_mangled_files(explorers, seed, ending, changes):
 def test_graphs_that_may_be_none(explorers, graphs):
     for explorer in explorers:
         try:
-            assert len(explorer.embed(read_request(explorer, graphs))) == len(graphs)
+            assert len(explorer.embed(explorer.read(graphs))) == len(graphs)
         except Refusal as refusal:
-            assert 400 <= refusal.status_code < 500
+            assert 400 <= refusal.status < 500

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infograph import GraphSet, InfoGraph, as_graphset
+from infograph import GIN, GraphSet, InfoGraph, as_graphset
 from infograph.data.convert import store_graph_column
 from infograph.data.vectors import Embeddings
 from infograph.index import GraphIndex
@@ -25,7 +25,7 @@ def molecules() -> GraphSet:
 
 @pytest.fixture(scope="session")
 def model(molecules: GraphSet) -> InfoGraph:
-    return InfoGraph(dim=8, layers=2, epochs=1).fit(molecules)
+    return InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)).fit(molecules)
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+"""Graphs divided by what they are for."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -5,17 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infograph import as_graphset
+from infograph import as_graphset, semi_supervised_split
+from infograph.data.cleaning import prepare
 from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
-from infograph.data.labels import task_of
+from infograph.data.labels import BadCell
 from infograph.data.schema import Column
-from infograph.data.splits import semi_supervised_split
 from infograph.errors import InvalidParameter, InvalidTarget, SchemaMismatch
 from infograph.learn.parts import make_parts
+from infograph.learn.training import reference_rows
 from tests.report.conftest import rings_and_stars
 
 NUMBERS = [i / 7 for i in range(100)]
+MARKED = [-999.0 if i % 4 == 0 else i / 7 for i in range(40)]
 
 
 def ids(graphs: GraphSet) -> set[str]:
@@ -26,19 +30,15 @@ def test_fully_labelled_graphs_are_split_as_in_the_paper() -> None:
     graphs = rings_and_stars(NUMBERS)
     parts = make_parts(graphs, ["y"], labelled=20, validation=30, test=10, seed=3)
     split = semi_supervised_split(100, labelled=20, validation=30, test=10, seed=3)
-    assert parts.train.ids.tolist() == graphs.ids[split.train].tolist()
-    assert parts.validation.ids.tolist() == graphs.ids[split.validation].tolist()
-    assert parts.test.ids.tolist() == graphs.ids[split.test].tolist()
+    for part, rows in (
+        (parts.train, split.train),
+        (parts.validation, split.validation),
+        (parts.test, split.test),
+    ):
+        assert part.ids.tolist() == graphs.ids[rows].tolist()
     assert parts.counts == {"labelled": 20, "unlabelled": 40, "validation": 30, "test": 10}
-
-
-def test_labels_of_unlabelled_graphs_are_hidden_and_all_others_kept() -> None:
-    graphs = rings_and_stars(NUMBERS)
-    parts = make_parts(graphs, ["y"], labelled=20)
-    values = parts.train.graph["y"]
-    assert np.isnan(values[20:]).all()
-    expected = dict(zip(graphs.ids.tolist(), NUMBERS, strict=True))
-    assert [expected[i] for i in parts.train.ids[:20].tolist()] == values[:20].tolist()
+    values = parts.train.graph["y"]  # labels of unlabelled graphs are hidden, all others kept
+    assert np.isnan(values[20:]).all() and values[:20].tolist() == graphs.graph["y"][split.labelled].tolist()
     assert not np.isnan(graphs.graph["y"]).any()
 
 
@@ -46,14 +46,14 @@ def test_labels_of_unlabelled_graphs_are_hidden_and_all_others_kept() -> None:
 def test_parts_are_disjoint_and_repeat(labels: list[Any]) -> None:
     gaps = [None if i % 5 == 0 else label for i, label in enumerate(labels)]
     graphs = rings_and_stars(gaps)
-    parts, again = (make_parts(graphs, ["y"], validation=0.25, test=0.25, seed=1) for _ in range(2))
+    parts, again, other = (
+        make_parts(graphs, ["y"], validation=0.25, test=0.25, seed=seed) for seed in (1, 1, 2)
+    )
     assert parts.counts == {"labelled": 40, "unlabelled": 20, "validation": 20, "test": 20}
     groups = [ids(parts.train), ids(parts.validation), ids(parts.test)]
     assert set.union(*groups) == ids(graphs) and sum(map(len, groups)) == 100
     assert parts.train.ids.tolist() == again.train.ids.tolist()
-    held = {f"g{i}" for i in range(0, 100, 5)}
-    assert held == set(parts.train.ids[parts.n_labelled :].tolist())
-    other = make_parts(graphs, ["y"], validation=0.25, test=0.25, seed=2)
+    assert {f"g{i}" for i in range(0, 100, 5)} == set(parts.train.ids[parts.n_labelled :].tolist())
     assert other.test.ids.tolist() != parts.test.ids.tolist()
 
 
@@ -64,38 +64,14 @@ def test_classes_are_spread_evenly() -> None:
         assert np.mean(part.values("graph", "y") == "rare") == pytest.approx(0.1, abs=0.051)
 
 
-def test_a_tenth_is_held_out_by_default() -> None:
-    assert make_parts(rings_and_stars(NUMBERS), ["y"]).counts == {
-        "labelled": 80,
-        "unlabelled": 0,
-        "validation": 10,
-        "test": 10,
-    }
-
-
-@pytest.mark.parametrize(
-    ("labels", "unit", "task"),
-    [
-        (NUMBERS, "", "regression"),
-        (["yes", "no"] * 10, "", "classification"),
-        ([0.0, 1.0] * 10, "", "classification"),
-        ([0.0, 1.0] * 10, "K", "regression"),
-        ([True, False] * 10, "", "classification"),
-        ([float(i) for i in range(40)], "", "regression"),
-    ],
-)
-def test_the_column_decides_the_task(labels: list[Any], unit: str, task: str) -> None:
-    graphs = rings_and_stars(labels)
-    column = graphs.schema.graph[0]
-    assert task_of(graphs, [Column(column.name, column.kind, 1, column.categories, unit)]) == task
-
-
-def test_units_may_be_left_out_and_several_targets_be_given() -> None:
+def test_defaults_units_and_several_targets() -> None:
     graphs = rings_and_stars(NUMBERS, "logS [mol/L]")
     values, column = store_graph_column("Tm", [None if i % 2 else i * 1.5 for i in range(100)])
     parts = make_parts(graphs.with_column("graph", column, values), ["logS", "Tm"])
+    assert parts.counts == {"labelled": 80, "unlabelled": 0, "validation": 10, "test": 10}
     assert (parts.targets, parts.task) == (("logS [mol/L]", "Tm"), "regression")
     assert parts.y == ["logS [mol/L]", "Tm"]
+    assert parts.sentence.startswith("Predicting logS [mol/L], Tm as numbers: 80 labelled, 0 unlabelled")
 
 
 def test_scaffolds_stay_together() -> None:
@@ -108,25 +84,56 @@ def test_scaffolds_stay_together() -> None:
     assert not (kept[0] & kept[1] or kept[0] & kept[2] or kept[1] & kept[2])
 
 
-def test_a_value_can_mean_unlabelled() -> None:
-    graphs = rings_and_stars([float(i % 3 - 1) for i in range(60)])
-    parts = make_parts(graphs, ["y"], unlabelled=-1)
-    assert parts.counts == {"labelled": 32, "unlabelled": 20, "validation": 4, "test": 4}
+def test_nothing_after_the_start_sees_the_mark() -> None:
+    graphs = rings_and_stars(MARKED).with_column("graph", Column("b", "float"), np.roll(MARKED, 1))
+    clean, _ = prepare(graphs, ["y", "b"], unlabelled=-999)
+    for parts in (make_parts(clean, ["y", "b"]), make_parts(graphs, ["y", "b"], unlabelled=-999)):
+        for part in (parts.train, parts.validation, parts.test):
+            assert not any((part.graph[name] == -999).any() for name in ("y", "b"))
+        assert all(row.test < 6 for row in reference_rows(parts))
+    classes = rings_and_stars([float(i % 3 - 1) for i in range(60)])
+    counts = {"labelled": 32, "unlabelled": 20, "validation": 4, "test": 4}
+    assert make_parts(classes, ["y"], unlabelled=-1).counts == counts
 
 
-def test_mistakes_are_named() -> None:
-    graphs = rings_and_stars(NUMBERS)
-    with pytest.raises(SchemaMismatch, match="no graph column 'z'; the graphs have: 'y'"):
-        make_parts(graphs, ["z"])
-    with pytest.raises(InvalidParameter, match="10 for test: 80 are left, but 90 are needed"):
-        make_parts(graphs, ["y"], labelled=90)
-    with pytest.raises(InvalidParameter, match=r"test=1\.5: expected a share below 1, or a whole number"):
-        make_parts(graphs, ["y"], test=1.5)
-    with pytest.raises(InvalidParameter, match="labelled=1: expected at least two"):
-        make_parts(graphs, ["y"], labelled=1)
-    with pytest.raises(InvalidTarget, match="not one of 20 graphs has a value of 'y'"):
-        make_parts(graphs[:20].with_column("graph", Column("y", "float"), np.full(20, np.nan)), ["y"])
-    with pytest.raises(InvalidTarget, match=r"holds numbers, but that of graph 3 \(id 'g3'\) is 'n\.d\.'"):
-        make_parts(rings_and_stars([*map(str, NUMBERS[:3]), "n.d.", *map(str, NUMBERS[4:])]), ["y"])
-    with pytest.raises(InvalidTarget, match="holds texts that hardly repeat"):
-        make_parts(rings_and_stars([f"name {i}" for i in range(30)]), ["y"])
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_a_bad_cell_knows_its_row(task: None) -> None:
+    graphs = rings_and_stars(["n.d." if i == 3 else str(i / 7) for i in range(40)])
+    with pytest.raises(BadCell, match=r"graph 3 \(id 'g3'\) is 'n\.d\.'.*unlabelled='n\.d\.'") as caught:
+        make_parts(graphs, ["y"], task=task)
+    assert caught.value.row == 3
+
+
+TWO = rings_and_stars([-1.0, 1.0] * 20).with_column("graph", Column("b", "float"), np.ones(40))
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "error", "message"),
+    [
+        (NUMBERS, {"targets": ["z"]}, SchemaMismatch, "no graph column 'z'; the graphs have: 'y'"),
+        (NUMBERS, {"labelled": 90}, InvalidParameter, "10 for test: 80 are left, but 90 are needed"),
+        (NUMBERS, {"test": 1.5}, InvalidParameter, r"test=1\.5: expected a share below 1"),
+        (NUMBERS, {"labelled": 1}, InvalidParameter, "labelled=1: expected at least two"),
+        (NUMBERS, {"unlabelled": -77}, InvalidParameter, "unlabelled=-77: not one of 100 graphs"),
+        (
+            [float("nan")] * 20,
+            {"task": "regression"},
+            InvalidTarget,
+            "not one of 20 graphs has a value of 'y'",
+        ),
+        ([f"name {i}" for i in range(30)], {}, InvalidTarget, "texts that hardly repeat"),
+        (list("abcdefghij") * 5, {"labelled": 5}, InvalidParameter, "labelled=5 is too small for 10 classes"),
+        ([-1.0, 1.0] * 20, {}, InvalidTarget, "a -1 among the classes"),
+        (TWO, {"targets": ["y", "b"], "task": "classification"}, InvalidTarget, "one column"),
+        (TWO, {"targets": ["y", "b"]}, InvalidTarget, "'y' holds classes"),
+    ],
+)
+def test_mistakes(labels: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    graphs = labels if isinstance(labels, GraphSet) else rings_and_stars(labels)
+    with pytest.raises(error, match=message):
+        make_parts(graphs, **{"targets": ["y"], **options})
+
+
+def test_minus_one_in_a_column_of_categories_is_a_class() -> None:
+    assert make_parts(rings_and_stars([-1, 1] * 20), ["y"]).task == "classification"
+    assert make_parts(rings_and_stars(list("abcdefghij") * 5), ["y"], labelled=20).n_labelled == 20

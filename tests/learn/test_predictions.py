@@ -9,16 +9,15 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from infograph import AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
+from infograph import GIN, AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
 from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
 from infograph.estimators.base import check_embeds
 from infograph.learn.predictions import (
-    Score,
+    TargetError,
     check_place,
-    check_predicts,
     errors_of,
     predict_table,
     rows_of,
@@ -27,7 +26,7 @@ from infograph.learn.predictions import (
 
 SMILES = ["C" * n + tail for n in range(1, 7) for tail in ("O", "N", "Cl", "C#N")]
 SIZE = np.array([float(len(text)) for text in SMILES])
-SMALL = {"epochs": 1, "dim": 8, "layers": 2, "steps_per_epoch": 2}
+SMALL = {"epochs": 1, "dim": 8, "steps_per_epoch": 2, "encoder": GIN(layers=2)}
 
 
 def molecules(unit: str = "mol/L") -> GraphSet:
@@ -54,7 +53,7 @@ def test_numbers_with_units_spread_and_error(regressor: InfoGraphRegressor) -> N
     mean, spread = regressor.predict(graphs, return_std=True)
     assert np.array_equal(table.columns["size"], mean) and np.array_equal(table.columns["size std"], spread)
     assert table.units == {"size": "mol/L", "size std": "mol/L"}
-    assert table.scores == (Score("size", "mol/L", pytest.approx(np.abs(mean - SIZE).mean()), 24),)
+    assert table.scores == (TargetError("size", "mol/L", pytest.approx(np.abs(mean - SIZE).mean()), 24),)
     assert str(table.scores[0]).endswith("mol/L over 24 graphs")
 
 
@@ -62,6 +61,11 @@ def test_another_unit_is_not_compared(regressor: InfoGraphRegressor) -> None:
     table = predict_table(regressor, molecules("g/L"))
     assert table.scores == ()
     assert table.notes == ("size was not compared: it is in g/L here, and predicted in mol/L.",)
+    without = AtomCounts().fit(
+        molecules().with_column("graph", Column("s [K]", "float", unit="K"), SIZE), "s [K]"
+    )
+    bare = predict_table(without, molecules().with_column("graph", Column("s", "float"), SIZE))
+    assert "'s' has no unit; if it is in K, read it with units={'s': 'K'}" in bare.notes[0]
 
 
 def test_classes_with_probabilities(classifier: InfoGraphClassifier) -> None:
@@ -120,16 +124,16 @@ def test_files_hold_the_predictions(
     assert np.allclose(found[1], regressor.predict(graphs), rtol=1e-12)
 
 
-def test_models_say_what_they_cannot_do(tmp_path: Path) -> None:
-    vectors = InfoGraph(dim=8, layers=2, epochs=0).fit(molecules())
-    with pytest.raises(InvalidParameter, match="an InfoGraph makes vectors and predicts nothing"):
-        check_predicts(vectors)
+def test_models_say_what_they_cannot_do(classifier: InfoGraphClassifier, tmp_path: Path) -> None:
+    vectors = InfoGraph(dim=8, epochs=0, encoder=GIN(layers=2)).fit(molecules())
     counts = AtomCounts().fit(molecules(), "size")
-    with pytest.raises(InvalidParameter, match="an AtomCounts predicts and has no vectors"):
-        check_embeds(counts)
-    with pytest.raises(InvalidParameter, match="an AtomCounts that predicts numbers has no probabilities"):
-        check_predicts(counts, probabilities=True)
-    with pytest.raises(InvalidParameter, match="an AtomCounts is no ensemble and has no spread"):
-        predict_table(counts, molecules(), std=True)
-    with pytest.raises(InvalidParameter, match=r"\.parquet, \.csv or \.json files"):
-        check_place(tmp_path / "predictions.xlsx")
+    for call, message in (
+        (lambda: predict_table(vectors, molecules()), "an InfoGraph makes vectors and predicts nothing"),
+        (lambda: check_embeds(counts), "an AtomCounts predicts and has no vectors"),
+        (lambda: predict_table(counts, molecules(), probabilities=True), "no probabilities of classes"),
+        (lambda: predict_table(counts, molecules(), std=True), "an AtomCounts is no ensemble"),
+        (lambda: predict_table(classifier, molecules(), std=True), "one network .* n_models=5"),
+        (lambda: check_place(tmp_path / "predictions.xlsx"), r"\.parquet, \.csv or \.json files"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            call()

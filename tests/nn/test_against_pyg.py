@@ -9,20 +9,20 @@ import pytest
 import torch
 
 from benchmarks.reference import PerNode
-from infograph import load_dataset
+from infograph import MutualInformation, load_dataset
 from infograph.data.colours import Colouring, refine
 from infograph.data.graphset import GraphSet
 from infograph.nn.batch import Batcher
-from infograph.nn.gin import GIN, split_width
-from infograph.objectives.infograph import InfoGraphObjective
+from infograph.nn.gin import GINEncoder, split_width
+from infograph.objectives.contrast import node_vectors
 
 WIDTHS = split_width(22, 3)
 
 
-def both_sides(colouring: Colouring, readout: str, weighting: str) -> tuple[InfoGraphObjective, PerNode]:
+def both_sides(colouring: Colouring, readout: str, objective: MutualInformation):
     torch.manual_seed(1)
     node_dim, edge_dim = colouring.node_table.shape[1], colouring.edge_table.shape[1]
-    ours = InfoGraphObjective(GIN(node_dim, WIDTHS, edge_dim, readout=readout), weighting=weighting).double()
+    ours = objective.build(GINEncoder(node_dim, WIDTHS, edge_dim, readout=readout)).double().train()
     for p in ours.parameters():  # zero biases and unit scales would hide mistakes
         p.data += 0.1 * torch.randn_like(p)
     theirs = PerNode(node_dim, WIDTHS, edge_dim, readout).double()
@@ -44,11 +44,12 @@ def per_node_inputs(graphs: GraphSet, colouring: Colouring) -> tuple[torch.Tenso
 
 def assert_equal_everywhere(graphs: GraphSet, readout: str = "sum", weighting: str = "graph") -> None:
     colouring = refine(graphs, 3)
-    ours, theirs = both_sides(colouring, readout, weighting)
+    objective = MutualInformation(weighting=weighting)
+    ours, theirs = both_sides(colouring, readout, objective)
     batch = Batcher(colouring).batch(np.arange(len(graphs)), nodes=True)
     x, edge_index, graph, edge_attr = per_node_inputs(graphs, colouring)
 
-    loss = ours(batch).total
+    loss = objective.loss(ours, batch).total
     expected = theirs.loss(x, edge_index, graph, edge_attr, weighting)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
 
@@ -64,11 +65,13 @@ def assert_equal_everywhere(graphs: GraphSet, readout: str = "sum", weighting: s
     ours.eval()
     theirs.eval()
     states = theirs.encode(x, edge_index, edge_attr)
-    torch.testing.assert_close(ours.node_vectors(batch), states)
-    torch.testing.assert_close(ours.encode(batch)[1][batch.which], theirs.pool(states, graph))
+    own_states = ours.encoder(batch)
+    vectors = ours.encoder.vectors(own_states, batch)
+    torch.testing.assert_close(node_vectors(own_states, batch), states)
+    torch.testing.assert_close(vectors[batch.which], theirs.pool(states, graph))
     scores = theirs.local(states) @ theirs.whole(theirs.pool(states, graph)).T
     own = scores[torch.arange(len(graph)), graph]
-    torch.testing.assert_close(ours.score_nodes(batch), own)
+    torch.testing.assert_close(ours.local_global.score_nodes(own_states, vectors, batch), own)
 
 
 @pytest.mark.parametrize("readout", ["sum", "mean", "max"])
@@ -109,7 +112,7 @@ def test_equal_graphs_are_computed_once(corner_cases):
 def test_learned_eps_counts_the_own_state_once_more(corner_cases):
     colouring = refine(corner_cases, 2)
     torch.manual_seed(0)
-    encoder = GIN(3, [4, 4], norm=False, learn_eps=True).double()
+    encoder = GINEncoder(3, [4, 4], norm=False, learn_eps=True).double()
     batch = Batcher(colouring).batch(np.arange(len(corner_cases)), nodes=True)
     for layer in encoder.layers:
         layer.eps.data.fill_(0.7)
@@ -132,7 +135,7 @@ def test_weights_multiply_messages():
     x = torch.randn(3, 2, generator=torch.Generator().manual_seed(0))
     graphs = as_graphset([Data(x=x, edge_index=edges, edge_weight=weight)] * 2)
     torch.manual_seed(0)
-    encoder = GIN(2, [5], norm=False)
+    encoder = GINEncoder(2, [5], norm=False)
     batch = Batcher(refine(graphs, 1)).batch(np.arange(2), nodes=True)
     layer = encoder.layers[0]
     total = x + torch.zeros_like(x).index_add_(0, edges[1], weight[:, None] * x[edges[0]])

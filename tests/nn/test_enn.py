@@ -11,7 +11,7 @@ from benchmarks.enn_reference import EnnReference
 from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
-from infograph.nn.enn import ENN
+from infograph.nn.enn import ENNEncoder
 from infograph.nn.pairs import LinkBatcher, buckets, link_width
 
 BONDS = ("single", "double", "triple", "aromatic")
@@ -56,7 +56,7 @@ def outputs(network: nn.Module, states: list[Tensor], vectors: Tensor) -> tuple[
 
 def compare(graphs: GraphSet, chosen: list[int], seed: int = 0, dim: int = 8) -> None:
     torch.manual_seed(seed)
-    ours = ENN(3, link_width(graphs.schema), dim=dim, hidden=16).double()
+    ours = ENNEncoder(3, link_width(graphs.schema), dim=dim, hidden=16).double()
     with torch.no_grad():
         for parameter in ours.parameters():
             parameter.normal_(std=0.4)
@@ -90,7 +90,7 @@ def test_continuous_edge_columns_beside_positions_equal_pyg() -> None:
 def test_a_float32_batch_agrees_to_six_digits() -> None:
     graphs = random_molecules([9, 14, 18, 20] * 5, seed=3)
     torch.manual_seed(0)
-    ours = ENN(3, 5)
+    ours = ENNEncoder(3, 5)
     batch = LinkBatcher(graphs, 3).batch(np.arange(20))
     states, reference = ours(batch), EnnReference.like(ours)
     expected_states, expected = reference(graphs, torch.float32)
@@ -101,7 +101,7 @@ def test_a_float32_batch_agrees_to_six_digits() -> None:
 def test_a_graph_does_not_depend_on_its_neighbours_in_the_batch() -> None:
     graphs = random_molecules([9, 14, 18, 40, 2])
     batcher = LinkBatcher(graphs, 3)
-    network = ENN(3, 5).double()
+    network = ENNEncoder(3, 5).double()
     together = network.vectors(network(batcher.batch(np.arange(5))), batcher.batch(np.arange(5)))
     for graph in range(5):
         batch = batcher.batch(np.array([graph]))

@@ -13,7 +13,7 @@ from infograph.data.colours import refine
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batcher, SparseMatrix
 from infograph.nn.encoder import NodeEncoder, read_out
-from infograph.nn.gin import GIN, split_width
+from infograph.nn.gin import GINEncoder, split_width
 
 
 @given(st.integers(0, 10_000), st.integers(2, 9))
@@ -26,7 +26,7 @@ def test_vectors_do_not_depend_on_the_order_of_nodes(seed, n):
     graphs = as_graphset([(edges, kinds), (place[edges][:, rng.permutation(2 * n)], kinds[order])])
     colouring = refine(graphs, 3)
     torch.manual_seed(seed)
-    encoder = GIN(colouring.node_table.shape[1], [4, 4, 4]).eval()
+    encoder = GINEncoder(colouring.node_table.shape[1], [4, 4, 4]).eval()
     batch = Batcher(colouring).batch(np.arange(2))
     states = encoder(batch)
     for state, round_ in zip(states, batch.rounds, strict=True):
@@ -69,13 +69,15 @@ class TwoLayers(torch.nn.Module):
         return {"list": [a, b], "tensor": b, "short": [a, b[:1]], "none": []}[self.result]
 
 
+SCHEMA = as_graphset([([(0, 1)], np.zeros((2, 3)))] * 2).schema
+
+
 def test_a_users_encoder_says_its_widths():
-    assert NodeEncoder(TwoLayers(), 3).widths == [4, 6]
+    assert NodeEncoder(TwoLayers(), SCHEMA).widths == [4, 6]
+    assert NodeEncoder(TwoLayers("tensor"), SCHEMA).widths == [6]
 
 
-@pytest.mark.parametrize(
-    ("result", "said"), [("tensor", "returned Tensor"), ("short", r"\(1, 6\)"), ("none", r"returned \[\]")]
-)
+@pytest.mark.parametrize(("result", "said"), [("short", r"\(1, 6\)"), ("none", r"returned \[\]")])
 def test_a_users_encoder_that_returns_something_else(result, said):
     with pytest.raises(InvalidParameter, match=said):
-        NodeEncoder(TwoLayers(result), 3)
+        NodeEncoder(TwoLayers(result), SCHEMA)

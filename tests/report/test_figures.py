@@ -1,6 +1,9 @@
+"""Maps and convergence plots, looked at as pixels and as SVG."""
+
 from __future__ import annotations
 
-import io
+import csv
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,110 +16,150 @@ from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.look.svg import DARK, LIGHT
-from infograph.report.figures import draw_history, draw_map, group_points, png_history, png_map
+from infograph.report.figures import (
+    as_svg,
+    draw_history,
+    draw_map,
+    group_points,
+    history_figure,
+    history_table,
+    map_figure,
+    write_history,
+)
+from infograph.report.pages import TEMPLATES
 
-HISTORY = [{"epoch": e, "loss": 3.0 / e, "accuracy": 0.5 + e / 40} for e in range(1, 11)]
+POINTS = np.random.default_rng(0).normal(size=(120, 2))
+RATES, ERRORS = [1e-3, 1e-3, 7e-4, 7e-4, 4.9e-4], [9.0, 4.0, 5.0, 0.3, 0.4]
+HISTORY = [
+    {
+        "epoch": e + 1,
+        "loss": 5.0 / (e + 1),
+        "supervised": 2.0 / (e + 1),
+        "unsupervised": 2.0 - e,
+        "accuracy": 0.6,
+        "seconds": 1.0,
+        "lr": RATES[e],
+        "validation": ERRORS[e],
+    }
+    for e in range(5)
+]
 
 
-def pixels(png: bytes | Path) -> NDArray[Any]:
-    image: NDArray[Any] = imread(io.BytesIO(png) if isinstance(png, bytes) else png)
-    return np.rint(image[..., :3] * 255).astype(int)
-
-
-def share_of(image: NDArray[Any], hue: str, tolerance: int = 80) -> float:
+def share_of(path: Path, hue: str, tolerance: int = 80) -> float:
     """The share of pixels that are near a colour."""
+    image: NDArray[Any] = np.rint(imread(path)[..., :3] * 255).astype(int)
     wanted = np.array([int(hue[i : i + 2], 16) for i in (1, 3, 5)])
     return float((np.abs(image - wanted).sum(axis=-1) < tolerance).mean())
 
 
-@pytest.fixture
-def points() -> NDArray[np.float64]:
-    return np.random.default_rng(0).normal(size=(120, 2))
-
-
-def test_map_draws_every_class_in_its_hue(points: NDArray[np.float64], tmp_path: Path) -> None:
+def test_map_draws_every_class_in_its_hue(tmp_path: Path) -> None:
     labels = np.array(["a", "b", "c"], dtype=object)[np.arange(120) % 3]
-    path = draw_map(points, labels, tmp_path / "deep" / "map.png", title="Three", column="kind")
-    image = pixels(path)
-    assert share_of(image, LIGHT.page) < 0.99
-    for hue in LIGHT.hues[:3]:
-        assert share_of(image, hue) > 0.002
-    assert share_of(image, LIGHT.hues[3]) == 0
+    path = draw_map(POINTS, labels, tmp_path / "deep" / "map.png", title="Three", column="kind")
+    assert [share_of(path, hue) > 0.002 for hue in LIGHT.hues[:4]] == [True, True, True, False]
     assert [file.name for file in path.parent.iterdir()] == ["map.png"]
+    again = draw_map(POINTS, labels, tmp_path / "again.png", title="Three", column="kind")
+    assert again.read_bytes() == path.read_bytes()
 
 
-def test_map_is_the_same_every_time(points: NDArray[np.float64]) -> None:
-    assert png_map(points, None, title="x") == png_map(points, None, title="x")
-
-
-def test_dark_map_is_dark(points: NDArray[np.float64]) -> None:
-    assert pixels(png_map(points, None)).mean() > 200
-    assert pixels(png_map(points, None, theme=DARK)).mean() < 60
-
-
-def test_measured_values_get_a_colour_bar(points: NDArray[np.float64]) -> None:
+def test_measured_values_get_a_colour_bar() -> None:
     values = np.linspace(0, 1, 120) ** 2
-    image = pixels(png_map(points, values, column="logS"))
-    right = image[:, int(image.shape[1] * 0.85) :]
-    assert share_of(right, "#fde725", 40) > 0.005  # the bright end of viridis
-    values[:60] = np.nan
-    assert share_of(pixels(png_map(points, values)), LIGHT.missing, 20) > 0.0005
+    _, bar = map_figure(POINTS, values, column="logS").axes
+    assert bar.get_ylabel() == "logS (120)"
+    values[:50] = np.nan
+    points, bar = map_figure(POINTS, values, column="logS").axes
+    assert bar.get_ylabel() == "logS (70, 50 without)"
+    assert [len(drawn.get_offsets()) for drawn in points.collections] == [50, 70]
 
 
 def test_many_classes_become_twenty_groups() -> None:
     labels = np.array([f"class {i}" for i in range(40) for _ in range(i + 1)] + [None, None], dtype=object)
-    groups = group_points(labels, LIGHT)
-    assert len(groups) == 21
-    assert groups[0].legend == "class 39 (40)"
-    assert groups[-2].legend == "21 other values (231)"
-    assert groups[-1].legend == "no value (2)"
-    looks = {(group.hue, group.marker) for group in groups}
-    assert len(looks) == 21
+    groups = group_points(labels)
+    assert len(groups) == len({(group.hue, group.marker) for group in groups}) == 21
+    assert [groups[place].legend for place in (0, -2, -1)] == [
+        "class 39 (40)",
+        "21 other values (231)",
+        "no value (2)",
+    ]
     assert sorted(np.concatenate([group.rows for group in groups])) == list(range(len(labels)))
-
-
-def test_whole_floats_are_classes() -> None:
-    groups = group_points(np.array([0.0, 1.0, 1.0, np.nan]), LIGHT)
-    assert [group.legend for group in groups] == ["1 (2)", "0 (1)", "no value (1)"]
+    whole = group_points(np.array([0.0, 1.0, 1.0, np.nan]))  # whole numbers are classes
+    assert [group.legend for group in whole] == ["1 (2)", "0 (1)", "no value (1)"]
 
 
 @pytest.mark.parametrize("name", ["$x_{", "_hidden", "<b>", "分子", "a\nb", "\\frac", "long " * 30])
-def test_any_name_can_be_drawn(points: NDArray[np.float64], name: str) -> None:
+def test_any_name_can_be_drawn(name: str) -> None:
     labels = np.array([name, "other"], dtype=object)[np.arange(120) % 2]
-    image = pixels(png_map(points, labels, title=name, column=name))
-    assert share_of(image, LIGHT.hues[1]) > 0.002
+    svg = as_svg(map_figure(POINTS, labels, title=name, column=name))
+    assert "var(--hue1)" in svg and "<b>" not in svg
 
 
-def test_pyplot_of_the_user_is_left_alone(points: NDArray[np.float64]) -> None:
+def test_a_figure_in_a_page_has_the_colours_of_the_page() -> None:
+    svg = as_svg(history_figure(HISTORY))
+    assert not re.search("|".join((*LIGHT.hues, LIGHT.ink, LIGHT.page)), svg)
+    assert "http" not in svg and "loss" in svg and svg == as_svg(history_figure(HISTORY))
+    css = TEMPLATES.get_template("page.css").render()
+    light, _, dark = css.partition("@media")
+    for theme, rules in ((LIGHT, light), (DARK, dark)):
+        assert all(f"--hue{place}: {hue};" in rules for place, hue in enumerate(theme.hues))
+        names = ("page", "ink", "faint", "missing")
+        assert all(f"--{name}: {getattr(theme, name)};" in rules for name in names)
+
+
+def test_a_map_of_very_many_points_is_an_image_inside_its_svg() -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, 2))
+    assert "data:image/png;base64" in as_svg(map_figure(points, None)) and len(POINTS) == 120
+    assert "data:image" not in as_svg(map_figure(POINTS, None))
+
+
+def test_every_term_of_a_history_has_a_panel_and_the_error_its_unit(tmp_path: Path) -> None:
+    panels = history_figure(HISTORY, "hartree").axes
+    assert [axes.get_title("left") for axes in panels] == [
+        "loss",
+        "supervised",
+        "unsupervised",
+        "pairs, %",
+        "validation, hartree",
+        "learning rate",
+    ]
+    assert panels[1].lines[0].get_ydata() == pytest.approx([2.0, 1.0, 2 / 3, 0.5, 0.4])
+    assert panels[3].lines[0].get_ydata() == pytest.approx([60.0] * 5)
+    assert [axes.get_yscale() for axes in panels] == ["linear"] * 4 + ["log", "linear"]
+    both = history_figure([{**one, "model": m} for m in (1.0, 2.0) for one in HISTORY])
+    assert len(both.axes[0].lines) == 2
+    path = draw_history(HISTORY, tmp_path / "history.png")
+    assert all(share_of(path, hue) > 0.0003 for hue in LIGHT.hues[:6])
+    assert draw_history(HISTORY, tmp_path / "history.svg").read_text().startswith("<?xml")
+
+
+def test_a_history_as_a_table(tmp_path: Path) -> None:
+    head, rows = history_table(HISTORY * 40, "hartree")
+    assert head == ["epoch", *(axes.get_title("left") for axes in history_figure(HISTORY, "hartree").axes)]
+    assert len(rows) <= 21 and rows[0][:2] == ["1", "5"] and rows[-1][0] == "5"
+    wrong = [{"epoch": 1.0, "loss": 1.0, "supervised": 1.0, "validation": 0.125}]
+    assert history_table(wrong, "% wrong") == (["epoch", "loss", "validation, % wrong"], [["1", "1", "12.5"]])
+    with write_history(HISTORY, tmp_path / "history.csv").open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [float(row["validation"]) for row in written] == ERRORS and list(written[0]) == list(HISTORY[0])
+
+
+def test_pyplot_of_the_user_is_left_alone() -> None:
     before = dict(matplotlib.rcParams)
-    png_map(points, None)
+    as_svg(map_figure(POINTS, None))
     assert dict(matplotlib.rcParams) == before
     if "matplotlib.pyplot" in sys.modules:
         assert sys.modules["matplotlib.pyplot"].get_fignums() == []
 
 
-def test_history_draws_both_curves(tmp_path: Path) -> None:
-    image = pixels(draw_history(HISTORY, tmp_path / "history.png"))
-    middle = image.shape[1] // 2
-    assert share_of(image[:, :middle], LIGHT.hues[0]) > 0.001
-    assert share_of(image[:, middle:], LIGHT.hues[1]) > 0.001
-    assert png_history(HISTORY[:1]) != png_history(HISTORY)
-
-
-def test_bad_input_is_named(points: NDArray[np.float64], tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="3 labels came for 120 points"):
-        png_map(points, np.zeros(3))
-    with pytest.raises(InvalidParameter, match=r"shape \(120, 1\) came"):
-        png_map(points[:, :1], None)
-    with pytest.raises(InvalidParameter, match="not trained"):
-        png_history([])
-    with pytest.raises(InvalidParameter, match="is a folder"):
-        draw_map(points, None, tmp_path)
-
-
-def test_missing_matplotlib_says_what_to_install(
-    points: NDArray[np.float64], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for call, words in (
+        (lambda: map_figure(POINTS, np.zeros(3)), "3 labels came for 120 points"),
+        (lambda: map_figure(POINTS[:, :1], None), r"shape \(120, 1\) came"),
+        (lambda: history_figure([]), "not trained"),
+        (lambda: history_table([]), "not trained"),
+        (lambda: draw_map(POINTS, None, tmp_path), "is a folder"),
+        (lambda: draw_history(HISTORY, tmp_path / "history.pdf"), r"drawn to \.png or \.svg files"),
+    ):
+        with pytest.raises(InvalidParameter, match=words):
+            call()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"pip install 'infograph\[plot\]'"):
-        png_map(points, None)
+        map_figure(POINTS, None)

@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 from numpy.typing import NDArray
 
-from infograph import InfoGraph
+from infograph import GIN, InfoGraph
 
 PIECES = ("C", "O", "N", "CC", "C(=O)O", "c1ccccc1", "C#N", "C1CC1", "S(=O)(=O)C", "F")
 Write = Callable[..., Path]
@@ -27,7 +27,7 @@ def molecules(count: int, seed: int = 0) -> list[str]:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scale") / "model"
-    return InfoGraph(dim=12, layers=2, epochs=0).fit(molecules(60)).save(folder)
+    return InfoGraph(dim=12, epochs=0, encoder=GIN(layers=2)).fit(molecules(60)).save(folder)
 
 
 @pytest.fixture

@@ -8,33 +8,29 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import distributed as dist
 
 from infograph.data.tables import Shard
-from infograph.estimators import distributed as training_on_ray
+from infograph.estimators import distributed
+from infograph.estimators.base import load
 from infograph.estimators.infograph import InfoGraph
-from infograph.estimators.worker import main
-from infograph.jobs import run_child
 from infograph.progress import Epoch, Progress, Watcher
-from infograph.scale.embed import Embedder, Embedding, Rows
-from infograph.scale.shards import Record
+from infograph.scale.embed import Embedder, _attempt
+from infograph.scale.shards import Job, Record
 from infograph.train.loop import Plan
-from tests.workers.processes import wait_for
 
 ROOT = Path(__file__).parents[2]
 MARKS = "INFOGRAPH_TEST_MARKS"
-SEEN, DIED = "seen", "died"
+DIED = "died"
 VICTIM, EPOCH, STEP = 1, 3, 2  # the rank of the worker of a training run that dies, and when
-_embed, _train, _run, _work = (
-    Embedder.embed,
-    InfoGraph._train_here,
-    training_on_ray._run,
-    training_on_ray._work,
-)
+_train, _run, _work = InfoGraph._train_here, distributed._run_on_ray, distributed._train_loop
 
 
 def let_die(monkeypatch: pytest.MonkeyPatch, marks: Path) -> None:
@@ -44,41 +40,32 @@ def let_die(monkeypatch: pytest.MonkeyPatch, marks: Path) -> None:
     monkeypatch.setenv(MARKS, str(marks))
 
 
-class DyingEmbedding(Embedding):
-    """An actor that dies in its first shard, once it has told how far it is and that was `SEEN`."""
+def attempt_and_die(job: Job, shard: Shard) -> Record | str:
+    """Embed a shard in a worker that dies after its first block."""
 
-    def __init__(self, job: str) -> None:
-        Embedder.embed = embed_and_die  # type: ignore[method-assign]
-        super().__init__(job)
-
-
-def embed_and_die(self: Embedder, shard: Shard, on_rows: Rows) -> Record:
-    """`Embedder.embed` with an end."""
-
-    def tell(rows: int) -> None:
-        on_rows(rows)
+    def die(_: int) -> None:
         if _am_the_one():
-            wait_for((_marks() / SEEN).is_file)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return _embed(self, shard, tell)
+    torch.set_num_threads(1)
+    return _attempt(Embedder(job, load(job.model)), shard, die)
 
 
 def train_and_die(
-    self: InfoGraph, source: Any, plan: Plan, watchers: Sequence[Watcher], peers: Any, least: int
+    self: InfoGraph, source: Any, plan: Plan, watchers: Sequence[Watcher], **shared: Any
 ) -> list[Epoch]:
     """`InfoGraph._train_here` with an end."""
 
     def die(now: Progress) -> None:
-        if (peers.rank, now.epoch, now.step) == (VICTIM, EPOCH, STEP) and _am_the_one():
+        if (dist.get_rank(), now.epoch, now.step) == (VICTIM, EPOCH, STEP) and _am_the_one():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return _train(self, source, plan, [*watchers, die], peers, least)
+    return _train(self, source, plan, [*watchers, die], **shared)
 
 
 def run_on_ray(folder: str, workers: int, gpus: bool) -> None:
     """Have Ray Train train by workers one of which dies."""
-    training_on_ray._work = work_on_ray
+    distributed._train_loop = work_on_ray
     _run(folder, workers, gpus)
 
 
@@ -102,4 +89,4 @@ def _marks() -> Path:
 
 if __name__ == "__main__":
     InfoGraph._train_here = train_and_die  # type: ignore[method-assign,assignment]
-    run_child(main)
+    distributed.main(Path(sys.argv[1]))

@@ -15,7 +15,8 @@ from torch import nn
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
-from infograph.nn.norm import ALONE, Group, share_batches
+from infograph.nn.norm import sharing
+from infograph.parameters import changed
 from infograph.train.loop import SharedLoss, deal
 from tests.scale.conftest import molecules
 
@@ -23,7 +24,7 @@ from tests.scale.conftest import molecules
 def build(settings: dict[str, Any]) -> tuple[InfoGraph, Any, GraphSet]:
     """An estimator in double precision with a random network, what makes batches, and graphs."""
     graphs = as_graphset(molecules(17) + molecules(4))  # some of them twice
-    estimator = InfoGraph(dim=12, layers=2, epochs=0, max_nodes=30, random_state=1, **settings).fit(graphs)
+    estimator = changed(InfoGraph(dim=12, epochs=0, random_state=1), {"layers": 2, **settings}).fit(graphs)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in estimator.network_.parameters():
@@ -44,17 +45,14 @@ def outcome(network: nn.Module, terms: Any) -> dict[str, Any]:
 def main(store: Path, rank: int, workers: int, cases: list[dict[str, Any]]) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", store=dist.FileStore(str(store), workers), rank=rank, world_size=workers)
-    peers = Group(dist.new_group())  # type: ignore[arg-type]
+    group = dist.new_group()
     for number, settings in enumerate(cases):
-        negatives = settings.pop("negatives", "global")
         estimator, source, graphs = build(settings)
         network = estimator.network_
-        share_batches(network, peers)
-        network.local_global.negatives = negatives
         part = deal(np.arange(len(graphs)), source.costs, workers)[rank]
-        loss = SharedLoss(network, peers)  # the gradients are joined as long as it is there
-        found = outcome(network, loss(source.batch(part)))
-        share_batches(network, ALONE)
+        loss = SharedLoss(network, estimator.objective_.loss)  # joins gradients as long as it is there
+        with sharing(group):  # type: ignore[arg-type]
+            found = outcome(network, loss(source.batch(part)))
         np.savez(store.with_name(f"case{number}-rank{rank}.npz"), **found)
     dist.destroy_process_group()
 

@@ -98,8 +98,8 @@ def test_one_file_is_as_before(run: Run, model: Path, write: Write, tmp_path: Pa
         (("in", "--out", "v", "--label", "w"), "--label, --unit, --units and --atomisation are not for"),
         (("in", "--out", "v", "--columns", "none"), "no column 'none' in"),
         (("in", "--out", "v", "--on", "spark"), "on='spark': expected 'local', 'ray'"),
-        (("in/a.parquet", "--out", "v.txt"), "vectors are written to .parquet, .csv or .npz files"),
-        (("MUTAG", "--out", "v"), "vectors are written to .parquet, .csv or .npz files"),
+        (("in/a.parquet", "--out", "v.txt"), "vectors are written to .parquet or .csv files"),
+        (("MUTAG", "--out", "v"), "vectors are written to .parquet or .csv files"),
     ],
 )
 def test_mistakes(

@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from infograph import InfoGraph, load
+from infograph import GIN, InfoGraph, load
 from infograph.data.graphset import save_graphs
 from infograph.data.read import ReadOptions
 from infograph.data.vectors import read_embeddings
@@ -28,7 +29,6 @@ from infograph.errors import (
     InvalidParameter,
     JobStopped,
 )
-from infograph.io import locked
 from infograph.scale import Progress, Report, embed_shards
 from tests.scale.conftest import Write, column, everything, molecules, vectors
 
@@ -119,12 +119,6 @@ def test_shards_without_rows_and_of_bad_rows_only(model: Path, write: Write, tmp
     assert len(listed(out, "bad")) == 2
 
 
-def test_ids_may_repeat(model: Path, write: Write, tmp_path: Path) -> None:
-    write("a.parquet", molecules(4), id=["x", "x", None, "y"])
-    embed_shards(model, tmp_path / "in", tmp_path / "out", block=3)
-    assert column(tmp_path / "out" / "a.parquet", "id") == ["x", "x", "a:2", "y"]
-
-
 def test_a_corrupt_shard_does_not_stop_the_others(model: Path, write: Write, tmp_path: Path) -> None:
     for name in "abcd":
         write(f"{name}.parquet", molecules(30))
@@ -144,7 +138,7 @@ def test_a_corrupt_shard_does_not_stop_the_others(model: Path, write: Write, tmp
     assert counts(again) == (120, 120, 0) and (again.skipped, again.done) == (3, 30)
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
     broken.write_bytes(whole[:50])
-    with pytest.raises(JobStopped, match="damaged"):
+    with pytest.raises(InvalidFile, match="damaged"):
         embed_shards(model, tmp_path / "in", tmp_path / "other", errors="raise")
 
 
@@ -187,7 +181,11 @@ def test_other_models_and_settings_are_refused(model: Path, write: Write, tmp_pa
     write("a.parquet", molecules(5), w=range(5))
     out = tmp_path / "out"
     embed_shards(model, tmp_path / "in", out)
-    other = InfoGraph(dim=12, layers=2, epochs=0, random_state=1).fit(molecules(60)).save(tmp_path / "other")
+    other = (
+        InfoGraph(dim=12, epochs=0, random_state=1, encoder=GIN(layers=2))
+        .fit(molecules(60))
+        .save(tmp_path / "other")
+    )
     with pytest.raises(
         InvalidParameter, match=r"a\.parquet was made by another model: choose another folder"
     ):
@@ -217,14 +215,13 @@ def test_names_that_stand_for_other_files(model: Path, write: Write, tmp_path: P
 def test_one_job_per_folder(model: Path, write: Write, tmp_path: Path) -> None:
     write("a.parquet", molecules(5))
     out = tmp_path / "out"
-    out.mkdir()
-    with (
-        locked(out),
-        pytest.raises(JobStopped, match=rf"is in use: process {os.getpid()} on .* writes to it"),
-    ):
-        embed_shards(model, tmp_path / "in", out)
-    (out / ".lock").write_text("process 1 on a machine that is gone")  # the lock of a dead process is none
-    assert embed_shards(model, tmp_path / "in", out).complete
+
+    def meanwhile(_: Progress) -> None:
+        with pytest.raises(JobStopped, match="is in use: another job writes to it"):
+            embed_shards(model, tmp_path / "in", out)
+
+    assert embed_shards(model, tmp_path / "in", out, progress=meanwhile).complete
+    assert embed_shards(model, tmp_path / "in", out).complete  # a lock that nobody holds is none
 
 
 def test_a_full_disk(model: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +297,7 @@ def test_vectors_that_are_not_finite_are_rejected(tmp_path: Path) -> None:
     lines = [{"nodes": [{"x": float(n)}, {"x": 1.0}], "edges": [[0, 1]]} for n in range(6)]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)))
-    fitted = InfoGraph(dim=32, layers=2, epochs=0).fit(path)
+    fitted = InfoGraph(dim=32, epochs=0, encoder=GIN(layers=2)).fit(path)
     fitted.save(tmp_path / "model")
     lines[3] = {"nodes": [{"x": 3e38}] * 50, "edges": [[0, n] for n in range(1, 50)]}
     path.write_text("\n".join(map(json.dumps, lines)))
@@ -311,7 +308,7 @@ def test_vectors_that_are_not_finite_are_rejected(tmp_path: Path) -> None:
 
 
 def test_saved_graphs_and_warnings(tmp_path: Path, corner_cases: Any) -> None:
-    InfoGraph(dim=4, layers=2, epochs=0).fit(corner_cases).save(tmp_path / "model")
+    InfoGraph(dim=4, epochs=0, encoder=GIN(layers=2)).fit(corner_cases).save(tmp_path / "model")
     save_graphs(corner_cases, tmp_path / "in" / "saved")
     report = embed_shards(tmp_path / "model", tmp_path / "in", tmp_path / "out", block=3)
     expected = load(tmp_path / "model").transform(corner_cases)
@@ -322,27 +319,34 @@ def test_saved_graphs_and_warnings(tmp_path: Path, corner_cases: Any) -> None:
         embed_shards(tmp_path / "model", tmp_path / "odd.jsonl", tmp_path / "out")
 
 
-def test_mistakes(model: Path, write: Write, tmp_path: Path) -> None:
-    write("a.parquet", molecules(5))
-    source, out = tmp_path / "in", tmp_path / "out"
-    with pytest.raises(InvalidParameter, match="workers=0"):
-        embed_shards(model, source, out, workers=0)
-    with pytest.raises(InvalidParameter, match="block=0"):
-        embed_shards(model, source, out, block=0)
-    with pytest.raises(InvalidParameter, match="errors='stop'"):
-        embed_shards(model, source, out, errors="stop")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="'vector' cannot be written"):
-        embed_shards(model, source, out, columns=["vector"])
-    with pytest.raises(InvalidParameter, match="label and units describe columns"):
-        embed_shards(model, source, out, reading=ReadOptions(label="y"))
-    with pytest.raises(InvalidParameter, match="there is a file in its place"):
-        embed_shards(model, source, model / "config.json" / "out")
-    with pytest.raises(FileMissing, match="no model folder"):
-        embed_shards(tmp_path / "none", source, out)
-    damaged = load(model).save(tmp_path / "damaged")
-    (damaged / "model.safetensors").write_bytes(b"")
-    with pytest.raises(InvalidFile, match="checksum"):
-        embed_shards(damaged, source, out)
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"workers": 0}, InvalidParameter, "workers=0"),
+        ({"block": 0}, InvalidParameter, "block=0"),
+        ({"errors": "stop"}, InvalidParameter, "errors='stop'"),
+        ({"columns": ["vector"]}, InvalidParameter, "'vector' cannot be written"),
+        ({"columns": ["problem"], "errors": "nan"}, InvalidParameter, "why a row is empty"),
+        ({"reading": ReadOptions(label="y")}, InvalidParameter, "label and units"),
+        ({"out": "a.smi/out"}, InvalidParameter, "a file in its place"),
+        ({"model": "none"}, FileMissing, "no model folder"),
+        ({"model": "damaged"}, InvalidFile, "checksum"),
+    ],
+)
+def test_mistakes(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    error: type[Exception],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.smi").write_text("C\n")
+    shutil.copytree(model, "damaged")
+    Path("damaged/model.safetensors").write_bytes(b"")
+    with pytest.raises(error, match=words):
+        embed_shards(**{"model": model, "inputs": "a.smi", "out": "out", **given})
 
 
 def test_a_finished_job_reads_records_and_nothing_else(model: Path, write: Write, tmp_path: Path) -> None:

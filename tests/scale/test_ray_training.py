@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infograph import InfoGraph, load_dataset
+from infograph import GIN, InfoGraph, load_dataset
 from infograph.cells import as_text
 from infograph.data.convert import as_graphset
 from infograph.errors import TrainingDiverged
@@ -31,10 +31,10 @@ pytestmark = [
 
 def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs = as_graphset(molecules(400))
-    settings: dict[str, Any] = {"dim": 32, "layers": 2, "epochs": 6, "batch_size": 8}
+    settings: dict[str, Any] = {"dim": 32, "epochs": 6, "batch_size": 8, "encoder": GIN(layers=2)}
     alone = InfoGraph(**settings).fit(graphs, workers=2)
     dying.let_die(monkeypatch, tmp_path)
-    monkeypatch.setattr("infograph.estimators.distributed._run", dying.run_on_ray)
+    monkeypatch.setattr("infograph.estimators.distributed._run_on_ray", dying.run_on_ray)
     told: list[tuple[int, int]] = []
     watch = lambda now: told.append((now.epoch, now.epochs))  # noqa: E731
     model = InfoGraph(**settings).fit(graphs, workers=2, on="ray", watchers=[watch])
@@ -67,8 +67,17 @@ def test_grids_give_the_files_of_one_process(tmp_path: Path) -> None:
 
     parts = make_parts(graphs, ["y"], task="classification", validation=0, test=0.2)
     space = {"lr": [1e-2, 1e-4]}
-    here = tune(InfoGraph(dim=8, layers=2, epochs=1), space, parts, tmp_path / "tune here", workers=2)
-    far = tune(InfoGraph(dim=8, layers=2, epochs=1), space, parts, tmp_path / "tune ray", workers=2, on="ray")
+    here = tune(
+        InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)), space, parts, tmp_path / "tune here", workers=2
+    )
+    far = tune(
+        InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)),
+        space,
+        parts,
+        tmp_path / "tune ray",
+        workers=2,
+        on="ray",
+    )
     assert far.to_dict() == here.to_dict()
     assert without_measured(tmp_path / "tune here") == without_measured(tmp_path / "tune ray")
 

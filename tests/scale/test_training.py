@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from infograph import InfoGraph
+from infograph import GIN, InfoGraph
 from infograph.data.convert import as_graphset
 from infograph.errors import InvalidParameter, JobStopped, TrainingDiverged
-from infograph.jobs import Children
 from infograph.train.loop import deal
 from tests.scale import dying
 from tests.scale.conftest import molecules
@@ -32,8 +31,6 @@ CASES += [
     {"edge_columns": ["bond"]},
     {"encoder": "enn-s2s"},
     {"norm": False, "readout": "max"},
-    {"negatives": "local"},
-    {"negatives": "local", "weighting": "node", "bound": "infonce"},
 ]
 ROOT = Path(__file__).parents[2]
 
@@ -61,54 +58,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], li
 @pytest.mark.parametrize("workers", [2, 3])
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda n: "-".join(map(str, CASES[n].values())))
 def test_gradients_are_those_of_the_joined_batch(shared: Any, workers: int, case: int) -> None:
-    settings = dict(CASES[case])
-    negatives = settings.pop("negatives", "global")
-    estimator, source, graphs = build(settings)
-    if negatives == "local":
-        expected = _averaged(settings, workers)
-    else:
-        terms = estimator.network_(source.batch(np.arange(len(graphs))))
-        expected = outcome(estimator.network_, terms)
+    estimator, source, graphs = build(CASES[case])
+    network = estimator.network_
+    expected = outcome(network, estimator.objective_.loss(network, source.batch(np.arange(len(graphs)))))
     for found in shared[workers, case]:  # on every worker
         assert found.keys() == expected.keys()
         for name in expected:
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, atol=1e-11, err_msg=name)
-
-
-def _averaged(settings: dict[str, Any], workers: int) -> dict[str, Any]:
-    """Each part contrasted with itself only, from the states of the joined batch, and their mean."""
-    estimator, source, graphs = build(settings)
-    network, local_global = estimator.network_, estimator.network_.local_global
-    whole = source.batch(np.arange(len(graphs)))
-    states, vectors = network.encode(whole)
-    total, shown = torch.zeros((), dtype=torch.float64), {"mi": 0.0, "accuracy": 0.0}
-    for part in deal(np.arange(len(graphs)), source.costs, workers):
-        batch = source.batch(part)
-        size = len(part) if local_global.weighting == "graph" else int(graphs.sizes[part].sum())
-        everyone = len(graphs) if local_global.weighting == "graph" else graphs.n_nodes
-        own = _of_part(states, vectors, whole, batch, source, part)
-        result = local_global(*own, batch)
-        total = total + size / everyone * result.loss
-        shown["mi"] += size / everyone * float(result.information)
-        shown["accuracy"] += size / everyone * float(result.accuracy)
-    terms = type("Terms", (), {"total": total, "shown": shown})
-    return outcome(network, terms)
-
-
-def _of_part(states: Any, vectors: Any, whole: Any, batch: Any, source: Any, part: Any) -> tuple[Any, Any]:
-    """States and vectors of a part's own colours and graphs, taken from those of the joined batch."""
-    source.batch(np.arange(len(whole.which)))
-    places = [place.copy() for place in source._place]
-    source.batch(part)
-    taken = []
-    for k, state in enumerate(states, start=1):
-        colours = np.unique(source.colouring.graph_counts[k][part].indices)
-        chosen = np.zeros(len(colours), np.int64)
-        chosen[source._place[k][colours]] = places[k][colours]
-        taken.append(state[torch.from_numpy(chosen)])
-    graphs = np.zeros(len(batch.copies), np.int64)
-    graphs[batch.which.numpy()] = whole.which.numpy()[part]
-    return taken, vectors[torch.from_numpy(graphs)]
 
 
 def test_dealing_is_even_and_complete() -> None:
@@ -136,20 +92,13 @@ def weights(model: InfoGraph) -> dict[str, np.ndarray]:
 @pytest.mark.slow
 def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs = as_graphset(molecules(120))
-    settings: dict[str, Any] = {"dim": 16, "layers": 2, "epochs": 4, "batch_size": 16}
+    settings: dict[str, Any] = {"dim": 16, "epochs": 4, "batch_size": 16, "encoder": GIN(layers=2)}
     undisturbed = InfoGraph(**settings).fit(graphs, workers=2)
-    family: list[Children] = []
-    make = Children.__init__
-
-    def remember(self: Children, *given: Any) -> None:
-        make(self, "tests.scale.dying", *given[1:])
-        family.append(self)
-
     dying.let_die(monkeypatch, tmp_path)
-    monkeypatch.setattr(Children, "__init__", remember)
-    with pytest.warns(RuntimeWarning, match=r"lost \(killed by signal 9\): all go on after epoch 2"):
+    monkeypatch.setattr("infograph.estimators.distributed.WORKER", "tests.scale.dying")
+    with pytest.warns(RuntimeWarning, match="a worker was lost: all go on with epoch 3"):
         model = InfoGraph(**settings).fit(graphs, workers=2, checkpoint=tmp_path)
-    assert len(family) == 2
+    assert (tmp_path / dying.DIED).is_file()
     for name, values in weights(undisturbed).items():
         np.testing.assert_array_equal(weights(model)[name], values, err_msg=name)
     times = {"seconds", "graphs_per_second"}
@@ -160,24 +109,20 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
     longer = InfoGraph(**{**settings, "epochs": 5}).fit(graphs, workers=2, checkpoint=tmp_path, resume=True)
     assert len(longer.history_) == 5
-    with pytest.raises(InvalidParameter, match="of another run: negatives"):
-        InfoGraph(**settings).fit(graphs, workers=2, checkpoint=tmp_path, resume=True, negatives="local")
 
 
 @pytest.mark.slow
 def test_workers_that_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infograph.estimators.distributed.LOOPBACK", {"GLOO_SOCKET_IFNAME": "none"})
-    with (
-        pytest.warns(RuntimeWarning),
-        pytest.raises(JobStopped, match="3 times a worker was lost in epoch 1"),
-    ):
-        InfoGraph(dim=8, layers=2, epochs=1).fit(molecules(10), workers=2)
+    monkeypatch.setattr("infograph.estimators.distributed.WORKER", "nowhere")
+    monkeypatch.setattr("infograph.estimators.distributed.RESTARTS", 1)
+    with pytest.raises(JobStopped, match="workers were lost 2 times"):
+        InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)).fit(molecules(10), workers=2)
 
 
 @pytest.mark.slow
 def test_a_loss_that_is_not_finite_is_told() -> None:
     with pytest.raises(TrainingDiverged, match="lower lr"):
-        InfoGraph(dim=8, layers=2, epochs=3, lr=1e30).fit(molecules(30), workers=2)
+        InfoGraph(dim=8, epochs=3, lr=1e30, encoder=GIN(layers=2)).fit(molecules(30), workers=2)
 
 
 def test_what_workers_cannot_do(tmp_path: Path) -> None:
@@ -189,10 +134,10 @@ def test_what_workers_cannot_do(tmp_path: Path) -> None:
 
     graphs = as_graphset(molecules(10))
     with pytest.raises(InvalidParameter, match="cannot be sent to workers"):
-        InfoGraph(encoder=Mine(), epochs=1).fit(graphs, workers=2)
-    with pytest.raises(InvalidParameter, match="10 graphs for 6 workers with local negatives"):
-        InfoGraph(dim=8, epochs=1).fit(graphs, workers=6, negatives="local")
-    for bad in ({"workers": 0}, {"workers": True}, {"negatives": "all"}, {"on": "spark"}):
+        InfoGraph(encoder=Mine(), epochs=1, edge_columns=[]).fit(graphs, workers=2)
+    with pytest.raises(InvalidParameter, match="10 graphs for 11 workers"):
+        InfoGraph(dim=8, epochs=1).fit(graphs, workers=11)
+    for bad in ({"workers": 0}, {"workers": True}, {"on": "spark"}):
         with pytest.raises(InvalidParameter, match=next(iter(bad))):
             InfoGraph(dim=8, epochs=1).fit(graphs, **bad)
     with pytest.raises(InvalidParameter, match="pass checkpoint"):

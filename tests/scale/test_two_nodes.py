@@ -22,27 +22,21 @@ from tests.scale.conftest import Write, everything, molecules
 from tests.workers.processes import PATIENCE, started
 
 pytestmark = pytest.mark.slow
-# The command line, with both actors at work from the beginning; half-way through it stops and asks.
+# The command line; before it gives out the fifth shard it stops and asks.
 JOB = """
 import sys
 from infograph.cli import main
-from infograph.scale.embed import RayPool
-events, give, given = RayPool.events, RayPool.give, []
+from infograph.jobs import run
+from infograph.scale import embed
 
-def events_of_both(self, seconds):
-    found = events(self, seconds)
-    while len(self.pids) < 2 and not any(event.kind == "lost" for event in found):
-        found += events(self, seconds)
-    return found
+def slowly(shards):
+    for number, shard in enumerate(shards):
+        if number == 4:
+            print("half", file=sys.__stdout__, flush=True)
+            sys.stdin.readline()
+        yield shard
 
-def give_half(self, worker, shard):
-    given.append(shard)
-    if len(given) == 5:
-        print("half", file=sys.__stdout__, flush=True)
-        sys.stdin.readline()
-    give(self, worker, shard)
-
-RayPool.events, RayPool.give = events_of_both, give_half
+embed.run = lambda function, shards, **where: run(function, slowly(shards), **where)
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -9,7 +9,8 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from infograph.train.loop import Schedule, best_epoch
+from infograph import Plateau
+from infograph.train.loop import best_epoch
 
 errors = st.one_of(
     st.lists(st.floats(0, 10), max_size=60),
@@ -19,9 +20,9 @@ errors = st.one_of(
 )
 
 
-def of_torch(schedule: Schedule, seen: list[float]) -> list[float]:
+def of_torch(schedule: Plateau, lr: float, seen: list[float]) -> list[float]:
     """The rate before every epoch, and after the last."""
-    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=schedule.lr)
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=lr)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimiser, factor=schedule.factor, patience=schedule.patience, min_lr=schedule.floor
     )
@@ -36,31 +37,15 @@ def of_torch(schedule: Schedule, seen: list[float]) -> list[float]:
 @example([1.0] * 60, 1e-3, 0.7, 0)
 @example([1.0] * 10, 1e-7, 0.7, 0)  # a rate below the floor does not rise
 def test_rates_are_those_of_torch(seen, lr, factor, patience):
-    schedule = Schedule(lr, factor, patience)
-    rates = [schedule.rate(seen[:epoch]) for epoch in range(len(seen) + 1)]
-    assert rates == pytest.approx(of_torch(schedule, seen), rel=1e-12)
+    schedule = Plateau(factor, patience)
+    rates = [schedule.rate(lr, seen[:epoch], 60) for epoch in range(len(seen) + 1)]
+    assert rates == pytest.approx(of_torch(schedule, lr, seen), rel=1e-12)
     assert rates == sorted(rates, reverse=True)
 
 
 def test_the_defaults_are_those_of_the_papers_code():
-    schedule = Schedule(1e-3)
-    assert [schedule.rate([1.0] * n) for n in (0, 6, 7)] == pytest.approx([1e-3, 1e-3, 7e-4])
-    assert schedule.rate([1.0] * 1000) == 1e-6
-    assert not schedule.ended([1.0] * 1000)
-
-
-@given(errors, st.integers(1, 8))
-def test_training_ends_after_so_many_epochs_without_a_better_one(seen, patience):
-    schedule = Schedule(1e-3, stop_after=patience)
-    best, waited, ended = math.inf, 0, False
-    for epoch, error in enumerate(seen):
-        if epoch and not ended:
-            assert schedule.ended(seen[:epoch]) == (waited >= patience)
-            ended = waited >= patience
-        better = error < best or not epoch
-        waited = 0 if better else waited + 1
-        best = error if better and not math.isnan(error) else best
-    assert not schedule.ended([])
+    rates = [Plateau().rate(1e-3, [1.0] * n, 1000) for n in (0, 6, 7, 1000)]
+    assert rates == pytest.approx([1e-3, 1e-3, 7e-4, 1e-6])
 
 
 @given(errors)

@@ -8,12 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infograph import InfoGraph, load_dataset
+from infograph import GIN, InfoGraph, MutualInformation, load_dataset
 from infograph.errors import CheckpointMismatch, FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
 from infograph.train.checkpoint import FILE, kept_epochs, read_checkpoint, write_checkpoint
 from infograph.train.loop import Plan, cut, drop_tiny, shuffled, train
 
-SMALL = {"dim": 12, "layers": 2, "batch_size": 16, "epochs": 4}
+SMALL = {"dim": 12, "batch_size": 16, "epochs": 4, "encoder": GIN(layers=2)}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,9 @@ class Stop(BaseException):
     pass
 
 
-@pytest.mark.parametrize("extra", [{}, {"prior": 0.1, "discriminator": "conditioned"}])
+@pytest.mark.parametrize(
+    "extra", [{}, {"objective": MutualInformation(prior=0.1, discriminator="conditioned")}]
+)
 def test_a_resumed_run_ends_with_the_same_bits(graphs, tmp_path, extra):
     straight = InfoGraph(**SMALL, **extra).fit(graphs)
 
@@ -100,11 +102,9 @@ def test_a_checkpoint_of_more_epochs_is_refused(graphs, tmp_path):
 def test_whatever_a_checkpoint_knows_of_its_run_must_agree(tmp_path):
     network, plan = torch.nn.Linear(2, 2), Plan(1, 0, tmp_path, resume=True, identity={"lr": 1})
     optimiser = torch.optim.Adam(network.parameters())
-    write_checkpoint(
-        tmp_path, network, optimiser, {"identity": {"lr": 1, "negatives": "local"}, "history": []}
-    )
-    with pytest.raises(CheckpointMismatch, match="negatives was 'local', now it is None"):
-        train(network, optimiser, [], plan)
+    write_checkpoint(tmp_path, network, optimiser, {"identity": {"lr": 1, "seed": 3}, "history": []})
+    with pytest.raises(CheckpointMismatch, match="seed was 3, now it is None"):
+        train(network, optimiser, [], plan, loss=network)
 
 
 def test_tied_weights_are_kept(tmp_path):
@@ -145,14 +145,19 @@ def test_training_leaves_the_global_random_state_alone(graphs):
     torch.manual_seed(123)
     expected = torch.rand(3)
     torch.manual_seed(123)
-    InfoGraph(**SMALL, prior=0.1).fit(graphs)
+    InfoGraph(**SMALL, objective=MutualInformation(prior=0.1)).fit(graphs)
     torch.testing.assert_close(torch.rand(3), expected)
 
 
 def test_training_tells_pairs_apart(graphs):
-    model = InfoGraph(dim=32, layers=2, epochs=60, batch_size=40, lr=1e-3, discriminator="conditioned").fit(
-        graphs
-    )
+    model = InfoGraph(
+        dim=32,
+        epochs=60,
+        batch_size=40,
+        lr=1e-3,
+        encoder=GIN(layers=2),
+        objective=MutualInformation(discriminator="conditioned"),
+    ).fit(graphs)
     assert model.history_[-1]["accuracy"] > 0.6
     assert model.history_[-1]["mi"] > 0.1
 
@@ -175,3 +180,35 @@ def test_weights_that_decay_to_nothing_become_zero_and_not_denormal():
         layer.weight[:10] = 1e-35
     drop_tiny(plain)  # without weight decay nothing is touched
     assert (layer.weight[:10] != 0).all()
+
+
+def test_a_watcher_uses_the_model_and_stops_it(graphs):
+    """It may transform in the middle of an epoch without a trace, and end training with the model kept."""
+    straight = InfoGraph(**{**SMALL, "epochs": 2}).fit(graphs)
+    seen = []
+
+    def watch(now):
+        seen.append(now.model.transform(graphs))
+        if (now.epoch, now.step) == (2, now.steps):
+            now.stop()
+
+    model = InfoGraph(**{**SMALL, "epochs": 50}).fit(graphs, watchers=[watch])
+    assert len(model.history_) == 2
+    assert np.array_equal(model.transform(graphs), straight.transform(graphs))
+    assert np.array_equal(seen[-1], model.transform(graphs)) and not np.array_equal(seen[0], seen[1])
+
+
+def test_an_own_loop_trains_what_the_estimator_uses(graphs):
+    """`prepare` gives the network and its batches; the same updates give the weights of `fit`."""
+    settings = {**SMALL, "epochs": 3, "batch_size": len(graphs)}
+    expected = InfoGraph(**settings).fit(graphs)
+    model = InfoGraph(**settings)
+    net, source = model.prepare(graphs)
+    optimiser = torch.optim.Adam(net.parameters(), lr=model.lr, fused=True)
+    for epoch in range(3):
+        net.train()
+        terms = model.objective_.loss(net, source.batch(shuffled(len(graphs), 0, epoch + 1)))
+        optimiser.zero_grad()
+        terms.total.backward()
+        optimiser.step()
+    assert np.array_equal(model.transform(graphs), expected.transform(graphs))

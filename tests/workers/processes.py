@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 PATIENCE = 600.0  # seconds; only what hangs takes so long, however busy the machine is
 
 
@@ -52,13 +54,10 @@ def interrupted(process: subprocess.Popen[str]) -> str:
 
 def alive(pid: int) -> bool:
     """Whether a process is there; one that ended and was not asked for its exit code is not."""
-    return _state(pid)[0] not in ("", "Z")
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that a process has started and that are alive."""
-    everyone = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return [each for each in everyone if _state(each)[1] == pid and alive(each)]
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def wait_for(happened: Callable[[], object]) -> None:
@@ -66,12 +65,3 @@ def wait_for(happened: Callable[[], object]) -> None:
     while not happened():
         assert time.monotonic() < until, "nothing happened"
         time.sleep(0.05)
-
-
-def _state(pid: int) -> tuple[str, int]:
-    """Its state, a letter, and its parent; "" where it is gone."""
-    try:
-        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
-    except OSError:
-        return "", 0
-    return state, int(parent)

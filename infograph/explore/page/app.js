@@ -1,13 +1,12 @@
 // The explorer: a map, and what is known of the graph or the region that was chosen.
 
-import { Cards } from "./cards.js";
-import { colouring } from "./colours.js";
-import { $, make, makeSvg, save, show, theme } from "./dom.js";
+import { $, Cards, colouring, make, makeSvg, save, show, theme } from "./cards.js";
 import { PointMap } from "./map.js";
 import { watchKeys, watchPointer } from "./pointer.js";
 import { FileSource, ServerSource } from "./source.js";
 
-const source = window.ATLAS ? new FileSource(window.ATLAS) : new ServerSource(new URLSearchParams(location.search).get("token"));
+const inside = $("atlas-data"); // of the map as one file
+const source = inside ? new FileSource(JSON.parse(inside.textContent)) : new ServerSource(new URLSearchParams(location.search).get("token"));
 const LONGEST = 120; // characters of a region's name
 const page = { atlas: null, map: null, cards: null, graph: null, region: [], added: [], pointed: -1, contributions: false };
 

@@ -1,10 +1,9 @@
 // Mouse, fingers and keys on the map.
 
-import { $ } from "./dom.js";
-
 // on: { hover(row, x, y), leave(), choose(row), lasso(polygon) }
 export function watchPointer(map, on) {
   const canvas = map.canvas;
+  const [lassoMode, outline] = ["lasso-mode", "lasso"].map((id) => document.getElementById(id));
   const fingers = new Map();
   let held = null;
   let hovered = -1;
@@ -23,7 +22,7 @@ export function watchPointer(map, on) {
   canvas.addEventListener("pointerdown", (event) => {
     const [x, y] = local(event);
     fingers.set(event.pointerId, [x, y]);
-    const lasso = event.shiftKey || $("lasso-mode").getAttribute("aria-pressed") === "true";
+    const lasso = event.shiftKey || lassoMode.getAttribute("aria-pressed") === "true";
     held = fingers.size > 1 ? null : { x, y, moved: false, lasso: lasso ? [[x, y]] : null };
     canvas.setPointerCapture(event.pointerId);
     if (lasso) leave();
@@ -36,7 +35,7 @@ export function watchPointer(map, on) {
     held.moved ||= Math.hypot(x - held.x, y - held.y) > 3;
     if (held.lasso) {
       held.lasso.push([x, y]);
-      $("lasso").setAttribute("points", held.lasso.map((point) => point.join(",")).join(" "));
+      outline.setAttribute("points", held.lasso.map((point) => point.join(",")).join(" "));
     } else if (held.moved) {
       leave();
       map.pan(x - held.x, y - held.y);
@@ -48,7 +47,7 @@ export function watchPointer(map, on) {
     const was = held;
     held = null;
     fingers.delete(event.pointerId);
-    $("lasso").setAttribute("points", "");
+    outline.setAttribute("points", "");
     if (!was || event.type === "pointercancel") return;
     if (was.lasso && was.lasso.length > 2) on.lasso(was.lasso.map(([x, y]) => map.toMap(x, y)));
     else if (!was.moved) on.choose(map.pick(...local(event), event.pointerType === "touch" ? 22 : 10));

@@ -1,7 +1,5 @@
 // Where the page has its graphs from: the server that sent it, or the file itself.
 
-import { shortest } from "./dom.js";
-
 export class ServerSource {
   constructor(token) {
     this.headers = token ? { "X-Token": token } : {};
@@ -161,4 +159,13 @@ function quote(value) {
 function floats(base64) {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   return new Float32Array(bytes.buffer);
+}
+
+// a number that was rounded to 32 bits, with no more digits than it takes to tell it from others
+function shortest(value) {
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return short;
+  }
+  return value;
 }

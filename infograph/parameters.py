@@ -1,0 +1,301 @@
+"""What estimators are told: checks of parameters, small objects as parameters, and their saved form.
+
+Encoders, objectives and schedules are objects with parameters of their own, for which a name is the short
+form: `encoder="gin"` is `encoder=GIN()`. Version 1 of saved models, and the names of result files for ever,
+have all their parameters in one flat list; `flat` and `nested` translate by the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+from sklearn.base import clone
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+
+from infograph.errors import InvalidParameter
+from infograph.io import json_ready
+
+Estimator = TypeVar("Estimator")
+PLAIN = (str, int, float, bool, list, tuple)
+CUSTOM = "custom"  # stands for code in a saved model, which has to be given again
+
+
+def check_parameters(owner: Any) -> None:
+    """Refuse parameters outside what `owner._parameter_constraints` allows, and those of objects among them.
+
+    Raises:
+        InvalidParameter: says which, what it is and what it may be.
+    """
+    given = owner.get_params(deep=False)
+    try:
+        validate_parameter_constraints(owner._parameter_constraints, given, type(owner).__name__)
+    except InvalidParameterError as error:
+        raise InvalidParameter(str(error)) from None
+    for value in given.values():
+        if isinstance(value, Spec):
+            check_parameters(value)
+
+
+class Spec:
+    """Base of dataclasses that are parameters of an estimator: nested names reach their fields.
+
+    `objective__lam` is the field `lam` of the parameter `objective` where that is an object and not a name.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def copy(self) -> Self:
+        """A copy that changes here do not reach."""
+        return type(self)(**{k: frozen(v) for k, v in self.get_params(deep=False).items()})
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The fields; with `deep` those of fields that have parameters, too."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        if not deep:
+            return own
+        inner = {name: value for name, value in own.items() if isinstance(value, Spec)}
+        return own | {
+            f"{name}__{k}": v for name, value in inner.items() for k, v in value.get_params().items()
+        }
+
+    def set_params(self, **given: Any) -> Self:
+        """Change fields, in place."""
+        for name, value in given.items():
+            own, _, rest = name.partition("__")
+            known = self.get_params(deep=False)
+            if own not in known:
+                raise InvalidParameter(
+                    f"{type(self).__name__} has no parameter {own!r}; it has: {', '.join(known) or 'none'}"
+                )
+            if rest:
+                known[own].set_params(**{rest: value})
+            else:
+                setattr(self, own, value)
+        return self
+
+
+def frozen(value: Any) -> Any:
+    """A parameter as it is now, whatever `set_params` does to it later."""
+    return value.copy() if isinstance(value, Spec) else value
+
+
+def saved(value: Any) -> Any:
+    """A parameter as it is written to a model's folder; code, and objects of other packages, as "custom"."""
+    if isinstance(value, Spec):
+        if not type(value).__module__.startswith("infograph."):
+            return CUSTOM
+        return {"class": type(value).__name__} | {
+            k: saved(v) for k, v in value.get_params(deep=False).items()
+        }
+    plain = value is None or isinstance(value, (*PLAIN, Mapping))
+    plain = plain or type(value).__module__ == "numpy"
+    return json_ready(value) if plain else CUSTOM
+
+
+def restored(value: Any, given: Any = None) -> Any:
+    """The inverse of `saved`; `given` is what takes the place of code.
+
+    An object of this package that holds code may be given whole, or only its code.
+
+    Raises:
+        InvalidParameter: code is missing, or the object is of an unknown class.
+    """
+    if isinstance(given, Spec) or value == CUSTOM:
+        return value if given is None else given
+    if not isinstance(value, Mapping) or "class" not in value:
+        return value if given is None else given
+    import infograph
+
+    cls = getattr(infograph, str(value["class"]), None)
+    if not (isinstance(cls, type) and issubclass(cls, Spec)):
+        raise InvalidParameter(f"a {value['class']!r}, which this version does not know")
+    inner = {k: given if v == CUSTOM and given is not None else restored(v) for k, v in value.items()}
+    del inner["class"]
+    return cls(**inner)
+
+
+# ---- the flat names of format 1
+
+GIN_FIELDS = ("layers", "readout", "norm", "learn_eps", "node_features")
+INFORMATION = ("weighting", "bound", "discriminator", "prior", "patches", "memory_mb")
+SECOND = {"consistency": "weight", "ramp_up": "ramp_up"}
+TRANSFER = ("lam", "transfer", "transfer_scale", "detach_teacher")
+OBJECTIVES: dict[str, tuple[str, dict[str, str]]] = {  # name -> class, and flat name -> field
+    "supervised": ("Supervised", {}),
+    "infograph": ("InfoGraphWithLabels", {"lam": "lam"}),
+    "infograph*": ("InfoGraphStar", {name: name for name in TRANSFER}),
+    "mean-teacher": ("MeanTeacher", {**SECOND, "decay": "decay", "noise": "noise"}),
+    "pi-model": ("PiModel", {**SECOND, "noise": "noise"}),
+    "pseudo-label": ("PseudoLabel", {**SECOND, "threshold": "threshold"}),
+    "entropy": ("Entropy", SECOND),
+    "vat": ("VirtualAdversarial", {**SECOND, "radius": "radius"}),
+}
+_GIN: dict[str, Any] = {"layers": 4, "readout": "sum", "norm": True, "node_features": "auto"}
+_LABELLED: dict[str, Any] = {
+    **_GIN,
+    "layers": None,
+    "learn_eps": False,
+    "lam": 1e-3,
+    "transfer": "random",
+    "transfer_scale": "graph",
+    "detach_teacher": False,
+    "patches": "all",
+    "consistency": 1.0,
+    "ramp_up": 0,
+    "decay": 0.999,
+    "noise": None,
+    "threshold": 0.95,
+    "radius": 0.5,
+    "factor": 0.7,
+    "patience": 5,
+}
+FLAT: dict[str, dict[str, Any]] = {  # class of the estimator -> what format 1 had besides, with its defaults
+    "InfoGraph": {
+        **_GIN,
+        "learn_eps": False,
+        "weighting": "graph",
+        "bound": "jsd",
+        "discriminator": "paper",
+        "prior": 0.0,
+        "max_nodes": 200_000,
+    },
+    "UntrainedGIN": {**_GIN, "max_nodes": 200_000},
+    "InfoGraphRegressor": _LABELLED,
+    "InfoGraphClassifier": _LABELLED,
+}
+
+
+PAPER = {  # what the paper has for parameters that format 1 had elsewhere or not at all
+    "learn_eps": False,
+    "weighting": "graph",
+    "bound": "jsd",
+    "discriminator": "paper",
+    "prior": 0.0,
+    "patches": "all",
+    "memory_mb": 512.0,
+    "floor": 1e-6,
+}
+USUAL_NOISE = {"mean-teacher": 0.0, "pi-model": 0.1}  # None in format 1
+_SHORT = {c: (short, {field: old for old, field in own.items()}) for short, (c, own) in OBJECTIVES.items()}
+_SHORT |= {"GIN": ("gin", {}), "ENN": ("enn-s2s", {}), "Auto": ("auto", {}), "Plateau": ("plateau", {})}
+_SHORT |= {"MutualInformation": ("infograph", {})}
+
+
+def described(estimator: Any) -> dict[str, Any]:
+    """All parameters for people: objects by their short forms, and what is in them beside the others."""
+    found = dict(estimator.get_params(deep=False))
+    for name, part in estimator._parts().items():
+        found[name] = _SHORT.get(type(part).__name__, (type(part).__name__,))[0]
+        leaves = {path.rpartition("__")[2]: value for path, value in part.get_params().items()}
+        found |= {
+            leaf: value for leaf, value in leaves.items() if not isinstance(value, Spec) and leaf not in found
+        }
+    return {
+        name: value if value is None or isinstance(value, PLAIN) else CUSTOM for name, value in found.items()
+    }
+
+
+def flat(estimator: Any) -> dict[str, Any]:
+    """All parameters of an estimator by their flat names: what a result file is called after, for ever.
+
+    A parameter that format 1 did not have is there only where it is not what the paper has.
+    """
+    name = type(estimator).__name__
+    found = dict(estimator.get_params(deep=False))
+    if name not in FLAT:
+        return found
+    found |= FLAT[name]
+    for parameter, part in estimator._parts().items():
+        found[parameter], fields_of = _flattened(part)
+        found |= {
+            key: value
+            for key, value in fields_of.items()
+            if key in FLAT[name] or key not in PAPER or value != PAPER[key]
+        }
+    if found.get("objective") == "infograph" and name == "InfoGraph":
+        del found["objective"]
+    found.pop("schedule", None)
+    return found
+
+
+def _flattened(spec: Spec) -> tuple[str, dict[str, Any]]:
+    """The short form of an object, and its fields with those of objects in it, by flat names."""
+    short, renamed = _SHORT.get(type(spec).__name__, (type(spec).__name__, {}))
+    found: dict[str, Any] = {}
+    for key, value in spec.get_params(deep=False).items():
+        if isinstance(value, Spec):
+            found |= _flattened(value)[1]
+        else:
+            found[renamed.get(key, key)] = value
+    if short in USUAL_NOISE and found["noise"] == USUAL_NOISE[short]:
+        found["noise"] = None
+    return short, found
+
+
+def changed(estimator: Estimator, given: Mapping[str, Any]) -> Estimator:
+    """A copy of an estimator, not fitted, with some parameters changed by flat names or by nested ones.
+
+    `lam` and `objective__lam` are those of its objective, which may be there by its short form.
+
+    Raises:
+        InvalidParameter: neither it nor its encoder, objective and schedule have such a parameter.
+    """
+    made: Any = clone(estimator)
+    names = made.get_params(deep=False)
+    made.set_params(**{name: value for name, value in given.items() if name in names})
+    for name, value in given.items():
+        if name in names:
+            continue
+        parts = {} if "__" in name else made._parts()
+        place = next((f"{part}__{path}" for part in parts if (path := _path(parts[part], name))), name)
+        if "__" not in place:
+            what = [type(made).__name__, *(type(each).__name__ for each in parts.values())]
+            raise InvalidParameter(f"{name!r} is no parameter of {' or '.join(what)}")
+        made.set_params(**{place: value})
+    return cast(Estimator, made)
+
+
+def _path(spec: Spec, name: str) -> str:
+    """The nested name of a field of an object, or of one inside it; empty where there is none."""
+    return next((path for path in spec.get_params() if path.rpartition("__")[2] == name), "")
+
+
+def from_flat(cls: type[Estimator], params: Mapping[str, Any]) -> Estimator:
+    """An estimator with all parameters given by their flat names, as result files have them."""
+    return cls(**{name: restored(value) for name, value in nested(cls.__name__, params).items()})
+
+
+def nested(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The saved parameters of a model of version 1 as version 2 has them."""
+    if name not in FLAT:
+        return {key: value for key, value in params.items() if key not in ("max_minutes", "memory_mb")}
+    old = dict(params)
+    gin = {key: old.pop(key) for key in GIN_FIELDS if key in old}
+    information = {key: old.pop(key) for key in INFORMATION if key in old}
+    information["class"] = "MutualInformation"
+    old.pop("max_nodes", None)
+    old["encoder"] = _nested_encoder(old["encoder"], gin)
+    if name == "InfoGraph":
+        return {**old, "objective": information}
+    if name == "UntrainedGIN":
+        return old
+    cls, renamed = OBJECTIVES[old["objective"]]
+    known = {flat_name for _, own in OBJECTIVES.values() for flat_name in own}
+    own = {key: old.pop(key) for key in known if key in old}
+    objective = {field: own[key] for key, field in renamed.items() if own.get(key) is not None}
+    if cls in ("InfoGraphWithLabels", "InfoGraphStar"):
+        objective["information"] = information
+    schedule = {"class": "Plateau", "factor": old.pop("factor"), "patience": old.pop("patience")}
+    return {**old, "objective": {"class": cls, **objective}, "schedule": schedule}
+
+
+def _nested_encoder(encoder: str, gin: dict[str, Any]) -> Any:
+    given = {key: value for key, value in gin.items() if value is not None}
+    if encoder == "enn-s2s":
+        return {"class": "ENN"} | {k: v for k, v in given.items() if k in ("layers", "node_features")}
+    if encoder == CUSTOM:
+        own = {k: v for k, v in given.items() if k in ("readout", "node_features")}
+        return {"class": "PerNode", "module": CUSTOM, **own}
+    return {"class": "Auto" if encoder == "auto" else "GIN", **given}

@@ -1,0 +1,20 @@
+"""Two sets of graphs that must be the same to the last bit; texts may be stored wider."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from infograph import GraphSet
+from infograph.data.schema import LEVELS
+
+
+def assert_equal(left: GraphSet, right: GraphSet) -> None:
+    assert left.schema == right.schema
+    for name in ("node_ptr", "edge_ptr", "edges", "ids"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+    for level in LEVELS:
+        assert list(getattr(left, level)) == list(getattr(right, level))
+        for name, values in getattr(left, level).items():
+            other = getattr(right, level)[name]
+            assert values.dtype == other.dtype or values.dtype.kind == other.dtype.kind == "U"
+            np.testing.assert_array_equal(values, other)

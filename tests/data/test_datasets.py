@@ -1,0 +1,366 @@
+"""Data sets by name: where they are found, that they are the right ones, and the cache.
+
+Downloads come from a server of the test's own; nobody else is ever asked.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infograph import GraphSet, load_dataset
+from infograph.data import datasets
+from infograph.data.datasets import CATALOGUE, Counts, describe_datasets, entry_for
+from infograph.data.graphset import fingerprint
+from infograph.data.tu import read_tu
+from infograph.errors import FileMissing, InvalidFile, SchemaMismatch, UnknownDataset
+from tests.data.equal import assert_equal
+from tests.workers.processes import PATIENCE, started
+
+REAL = os.environ.get("INFOGRAPH_DATA", "")
+needs_real = pytest.mark.skipif(not REAL, reason="INFOGRAPH_DATA is not set to a folder with the TU zips")
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every address with `content`, and says that it is `extra` bytes longer."""
+
+    content, extra = b"", 0
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(answer) -> None:
+                self.asked.append(answer.path)
+                answer.send_response(200 if self.content else 404)
+                answer.send_header("Content-Length", str(len(self.content) + self.extra))
+                answer.end_headers()
+                answer.wfile.write(self.content)
+
+            def log_message(answer, *_: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Answer)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        threading.Thread(target=made.serve_forever, args=(0.02,), daemon=True).start()
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Path:
+    """An empty cache, no data folder and a server in the collection's place for every test."""
+    monkeypatch.setenv("INFOGRAPH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("INFOGRAPH_DATA", raising=False)
+    monkeypatch.setattr(datasets, "TU_COLLECTION", f"http://127.0.0.1:{server.server_port}")
+    return tmp_path / "cache"
+
+
+def write_set(folder: Path, name: str, labels: str = "4\n2\n") -> Path:
+    """Two graphs, 1-2 and 3, as NAME/NAME_*.txt."""
+    made = folder / name
+    made.mkdir(parents=True)
+    (made / f"{name}_A.txt").write_text("1, 2\n2, 1\n")
+    (made / f"{name}_graph_indicator.txt").write_text("1\n1\n2\n")
+    (made / f"{name}_graph_labels.txt").write_text(labels)
+    return made
+
+
+def zip_bytes(folder: Path) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path in sorted(folder.iterdir()):
+            archive.write(path, f"{folder.name}/{path.name}")
+    return content.getvalue()
+
+
+def classes(graphs: GraphSet) -> tuple[Any, ...]:
+    column = graphs.schema.column("graph", "y")
+    assert column is not None
+    return column.categories
+
+
+def parsed(own_cache: Path, name: str) -> list[Path]:
+    return sorted((own_cache / "parsed" / name).iterdir())
+
+
+@needs_real
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("REDDIT-BINARY", "REDDIT-MULTI-5K")),
+    ],
+)
+def test_the_six_sets(name, monkeypatch):
+    monkeypatch.setenv("INFOGRAPH_DATA", REAL)
+    entry = entry_for(name)
+    first = load_dataset(entry.name, download=False)  # verifies all counts
+    again = load_dataset(entry.name.lower(), download=False)
+    assert isinstance(again.edges, np.memmap)
+    assert_equal(first, again)
+    assert entry.counts is not None and Counts.of(again) == entry.counts
+    assert sorted(set(again.graph["y"].tolist())) == list(range(entry.counts.classes))
+    assert classes(again) == ((-1, 1) if name in ("MUTAG", "PTC_MR") else classes(again))
+    known = {"MUTAG": "c50283245972b5a6", "IMDB-BINARY": "579de8047ff1c2d4"}
+    if name in known:  # checkpoints and results are told apart by it
+        assert fingerprint(again) == known[name]
+    degrees = np.bincount(again.edge_index.ravel(), minlength=again.n_nodes)
+    assert int((degrees == 0).sum()) == {"REDDIT-BINARY": 21, "REDDIT-MULTI-5K": 45}.get(name, 0)
+
+
+def test_mutag_is_in_the_package_itself(own_cache):
+    script = (
+        "import sys; from infograph import load_dataset; "
+        "assert len(load_dataset('mutag', download=False)) == 188; "
+        "assert not {'grakel', 'torch', 'pooch', 'requests'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    shutil.rmtree(own_cache)
+    assert describe_datasets()[0].where == "infograph wheel"
+    graphs = load_dataset("MUTAG")
+    assert fingerprint(graphs) == "c50283245972b5a6"
+    assert describe_datasets()[0].where == "cache"
+    if REAL:
+        assert_equal(graphs, read_tu(Path(REAL) / "MUTAG.zip"))
+
+
+def test_edge_labels_are_seen_when_asked_for():
+    assert load_dataset("MUTAG").schema.features("edge") == ()
+    asked = load_dataset("MUTAG", edge=["label"])
+    assert [(c.name, len(c.categories)) for c in asked.schema.features("edge")] == [("label", 4)]
+    assert load_dataset("MUTAG", node=[]).schema.features("node") == ()
+    with pytest.raises(SchemaMismatch, match="no edge column 'bond'; the graphs have: 'label'"):
+        load_dataset("MUTAG", edge=["bond"])
+
+
+def test_search_order(tmp_path, own_cache, server, monkeypatch):
+    write_set(tmp_path / "root", "Mine", labels="1\n1\n")
+    write_set(tmp_path / "data", "Mine", labels="2\n2\n")
+    write_set(own_cache, "Mine", labels="3\n3\n")
+    package = tmp_path / "site" / "carrier"
+    write_set(package, "Mine", labels="4\n4\n")
+    (package / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    entry = replace(entry_for("Mine"), package="carrier", folder="Mine")
+    monkeypatch.setattr(datasets, "entry_for", lambda name: entry)
+    server.content = zip_bytes(write_set(tmp_path / "net", "Mine", labels="5\n5\n"))
+    monkeypatch.setenv("INFOGRAPH_DATA", str(tmp_path / "data"))
+
+    assert classes(load_dataset("Mine", root=tmp_path / "root")) == (1,)
+    shutil.rmtree(tmp_path / "root" / "Mine")
+    assert classes(load_dataset("Mine", root=tmp_path / "root")) == (2,)
+    monkeypatch.delenv("INFOGRAPH_DATA")
+    assert classes(load_dataset("Mine")) == (3,)
+    shutil.rmtree(own_cache / "Mine")
+    assert classes(load_dataset("Mine")) == (4,)
+    shutil.rmtree(package)
+    with pytest.raises(UnknownDataset, match=r"no data set 'Mine'.*download=True"):
+        load_dataset("Mine")  # no name of the catalogue: nobody is asked
+    assert server.asked == []
+    assert classes(load_dataset("Mine", download=True)) == (5,)
+    assert classes(load_dataset("Mine", download=False)) == (5,)  # the download was kept
+    assert server.asked == ["/Mine.zip"]
+
+
+@pytest.mark.parametrize("layout", ["{}.zip", "{}/{}", "{}/raw", "{}", ".", "{}/{}/raw"])
+def test_layouts(tmp_path, layout):
+    """`TUDataset(root, "Mine")` of PyG leaves root/Mine/raw/Mine_A.txt."""
+    made = write_set(tmp_path / "made", "Mine")
+    target = tmp_path / "root" / layout.replace("{}", "Mine")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if layout.endswith(".zip"):
+        target.write_bytes(zip_bytes(made))
+    else:
+        shutil.copytree(made, target, dirs_exist_ok=True)
+    roots = [tmp_path / "root", *target.parents[: layout.count("/")]]
+    for root in {*roots} - {target}:
+        assert len(load_dataset("mine", root=root, download=False)) == 2
+
+
+@pytest.mark.parametrize("file", ["schema.json", "edges.npy", "graph_0.npy"])
+@pytest.mark.parametrize("damage", ["delete", "truncate", "garbage"])
+def test_damaged_cache_is_rebuilt(tmp_path, own_cache, file, damage):
+    write_set(tmp_path, "Mine")
+    expected = load_dataset("Mine", root=tmp_path)
+    (folder,) = parsed(own_cache, "Mine")
+    content = (folder / file).read_bytes()
+    (folder / file).unlink()
+    if damage != "delete":
+        (folder / file).write_bytes(content[: len(content) // 2] if damage == "truncate" else b"{}")
+    again = load_dataset("Mine", root=tmp_path)
+    assert_equal(expected, again)
+    assert isinstance(again.edges, np.memmap) and parsed(own_cache, "Mine") == [folder]
+
+
+def test_a_changed_source_or_reader_is_parsed_again(tmp_path, own_cache, monkeypatch):
+    made = write_set(tmp_path, "Mine")
+    load_dataset("Mine", root=tmp_path)
+    (before,) = parsed(own_cache, "Mine")
+    (made / "Mine_graph_labels.txt").write_text("77\n8\n")
+    assert classes(load_dataset("Mine", root=tmp_path)) == (8, 77)
+    (after,) = parsed(own_cache, "Mine")
+    assert after != before
+    write_set(tmp_path / "elsewhere", "Mine")  # another source: both stay
+    load_dataset("Mine", root=tmp_path / "elsewhere")
+    assert after in parsed(own_cache, "Mine") and len(parsed(own_cache, "Mine")) == 2
+    newer = replace(entry_for("Mine"), version=2)
+    monkeypatch.setattr(datasets, "entry_for", lambda name: newer)
+    load_dataset("Mine", root=tmp_path)
+    assert sorted(folder.name[:3] for folder in parsed(own_cache, "Mine")) == ["v1-", "v2-"]
+
+
+def test_unwritable_cache(tmp_path, server, monkeypatch):
+    made = write_set(tmp_path, "Mine")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("INFOGRAPH_CACHE", str(tmp_path / "file" / "cache"))  # below a file nothing is made
+    assert load_dataset("Mine", root=tmp_path).graph["y"].tolist() == [1, 0]
+    server.content = zip_bytes(made)
+    assert load_dataset("Mine", download=True).graph["y"].tolist() == [1, 0]
+    assert len(describe_datasets()) == len(CATALOGUE)
+
+
+def test_many_processes_at_once(tmp_path, own_cache):
+    write_set(tmp_path, "Mine")
+    script = (
+        "import sys; from infograph.data.datasets import load_dataset; "
+        "print(load_dataset('Mine', root=sys.argv[1]).graph['y'].tolist())"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with ExitStack() as running:
+        jobs = [running.enter_context(started(command, stdout=subprocess.PIPE)) for _ in range(4)]
+        assert [job.communicate(timeout=PATIENCE)[0] for job in jobs] == ["[1, 0]\n"] * 4
+    assert sum(not folder.name.startswith(".") for folder in parsed(own_cache, "Mine")) == 1
+
+
+def test_a_parsed_set_outlives_its_source(monkeypatch):
+    expected = load_dataset("MUTAG")
+    monkeypatch.setattr(datasets, "read_tu", None)  # parsing once more would fail
+    again = load_dataset("MUTAG")
+    assert isinstance(expected.edges, np.memmap) and isinstance(again.edges, np.memmap)
+    assert_equal(expected, again)
+    monkeypatch.setattr(datasets, "wheel_folder", lambda entry: None)
+    assert_equal(expected, load_dataset("MUTAG", download=False))
+
+
+def test_files_that_are_something_else_are_named(tmp_path):
+    write_set(tmp_path, "MUTAG")
+    (tmp_path / "PTC_MR.zip").write_text("<html>not found</html>")
+    for name, message in (
+        ("MUTAG", "MUTAG is not the MUTAG it should be: 2 graphs instead of 188, 3 nodes"),
+        ("PTC_MR", r"PTC_MR\.zip is no zip file"),
+    ):
+        with pytest.raises(InvalidFile, match=message):
+            load_dataset(name, root=tmp_path)
+
+
+def test_failed_download_names_all_places(tmp_path, own_cache):
+    with pytest.raises(FileMissing) as caught:
+        load_dataset("imdb_binary", root=tmp_path / "no")
+    message = str(caught.value)
+    assert message.startswith("the data set IMDB-BINARY is not on this machine. Searched: root ")
+    for part in (
+        f"{tmp_path / 'no'} (no such folder)",
+        str(own_cache),
+        "INFOGRAPH_DATA (not set)",
+        "/IMDB-BINARY.zip could not be downloaded (404",
+        "put IMDB-BINARY.zip into a folder and give that as root= or in INFOGRAPH_DATA",
+    ):
+        assert part in message
+    assert list((own_cache / "downloads").iterdir()) == []
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # of a socket that pooch forgets
+@pytest.mark.parametrize("length", ["honest", "wrong"])
+def test_incomplete_download_leaves_nothing(tmp_path, own_cache, server, length):
+    content = zip_bytes(write_set(tmp_path, "PROTEINS"))
+    server.content = content[: len(content) // 2]
+    server.extra = 0 if length == "honest" else len(content)
+    with pytest.raises(FileMissing, match=r"PROTEINS\.zip could not be downloaded"):
+        load_dataset("proteins")
+    assert list((own_cache / "downloads").iterdir()) == []
+    gc.collect()
+
+
+def test_a_download_is_announced_and_reports_progress(tmp_path, server, caplog, capfd):
+    server.content = zip_bytes(write_set(tmp_path, "Mine"))
+    seen: list[tuple[int, int]] = []
+    with caplog.at_level("WARNING", "infograph"):
+        load_dataset("Mine", download=True, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (len(server.content), len(server.content))
+    (line,) = caplog.messages
+    assert line.startswith("Downloading Mine from http://127.0.0.1")
+    assert "SHA256" not in capfd.readouterr().err
+
+
+def test_names_that_are_none(server):
+    for name in ("", "graphs.csv", "../MUTAG", "a/b", "two words", "-x"):
+        with pytest.raises(UnknownDataset, match="no data set"):
+            load_dataset(name)
+    for name, guess in (("MUTGA", "MUTAG"), ("redit-binary", "REDDIT-BINARY"), ("PROTEIN", "PROTEINS")):
+        said = rf"no data set '{name}'\. Did you mean {guess}\? Known are MUTAG, PTC_MR"
+        with pytest.raises(UnknownDataset, match=said):
+            load_dataset(name)
+    with pytest.raises(FileMissing, match=r"IMDB-MULTI is not on this machine.*download=True"):
+        load_dataset("IMDB-MULTI", download=False)
+    assert server.asked == []  # nobody was asked
+    spelled = {"reddit_multi_5k": "REDDIT-MULTI-5K", "ptc-mr": "PTC_MR", "Enzymes": "ENZYMES"}
+    assert {name: entry_for(name).name for name in spelled} == spelled
+    assert entry_for("SomethingNew").url.endswith("/SomethingNew.zip")
+
+
+def test_describe_datasets(tmp_path, monkeypatch):
+    write_set(tmp_path / "data", "Mine")
+    write_set(tmp_path / "data", "proteins")
+    (tmp_path / "data" / "IMDB-MULTI.zip").write_bytes(b"")
+    (tmp_path / "data" / "holiday.zip").write_bytes(b"no zip")
+    monkeypatch.setenv("INFOGRAPH_DATA", str(tmp_path / "data"))
+    before = {info.name: info for info in describe_datasets()}
+    assert list(before) == [entry.name for entry in CATALOGUE] + ["Mine", "PROTEINS"]
+    reddit = before["REDDIT-MULTI-5K"]
+    assert (reddit.found, reddit.where, reddit.graphs, reddit.classes) == ("", "download", 4999, 5)
+    assert reddit.mean_nodes == pytest.approx(508.52, abs=0.005)
+    assert reddit.mean_edges == pytest.approx(594.87, abs=0.005)
+    assert before["IMDB-MULTI"].where == "INFOGRAPH_DATA"
+    assert before["IMDB-MULTI"].found == str(tmp_path / "data" / "IMDB-MULTI.zip")
+    assert (before["PTC_MR"].node_labels, before["PTC_MR"].edge_labels) == (18, 4)
+    assert before["Mine"].graphs is None
+    load_dataset("Mine")
+    mine = {info.name: info for info in describe_datasets()}["Mine"]
+    found = (mine.graphs, mine.mean_nodes, mine.mean_edges, mine.classes, mine.node_labels)
+    assert found == (2, 1.5, 0.5, 2, 0)
+
+
+def test_the_cache_is_where_it_was(tmp_path, monkeypatch):
+    assert datasets.cache_folder() == tmp_path / "cache"
+    monkeypatch.delenv("INFOGRAPH_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if sys.platform == "linux":
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        assert datasets.cache_folder() == tmp_path / ".cache" / "infograph"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        assert datasets.cache_folder() == tmp_path / "xdg" / "infograph"
+    if sys.platform == "darwin":
+        assert datasets.cache_folder() == tmp_path / "Library" / "Caches" / "infograph"

@@ -1,0 +1,449 @@
+"""What a label is, from whatever a user gives; what counts as missing; and every way it can be wrong."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.preprocessing import StandardScaler
+
+from infograph import as_graphset
+from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.labels import (
+    Mark,
+    Scaler,
+    class_name,
+    class_targets,
+    count_classes,
+    encode_labels,
+    is_continuous,
+    is_known,
+    missing,
+    numeric_targets,
+    task_of,
+    without_mark,
+)
+from infograph.data.schema import Column
+from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning
+from tests.report.conftest import rings_and_stars
+
+NAN, INF = float("nan"), float("inf")
+EDGES = np.zeros((2, 0), np.int64)
+quiet = pytest.mark.filterwarnings("ignore::infograph.errors.TargetWarning")
+
+
+def some(n: int) -> GraphSet:
+    return as_graphset([(EDGES, 1)] * n, ids=[f"m{i + 1}" for i in range(n)])
+
+
+@pytest.fixture(scope="module")
+def graphs() -> GraphSet:
+    """Four graphs with columns of every kind."""
+    made = some(4)
+    for column, values in (
+        (Column("U0", "float", unit="hartree"), [1.0, NAN, 3.0, 5.0]),
+        (Column("alpha", "float", unit="bohr^3"), [10.0, 20.0, NAN, 40.0]),
+        (Column("pair", "float", 2, unit="eV"), np.arange(8.0).reshape(4, 2)),
+        (Column("y", "categorical", categories=(-1, 1)), [0, 1, 2, 0]),
+        (Column("name", "text"), ["a", "", "b", "a"]),
+    ):
+        made = made.with_column("graph", column, np.array(values))
+    return made
+
+
+# ---- missing
+
+
+@pytest.mark.parametrize(
+    ("values", "unlabelled", "gone"),
+    [
+        ([1.0, NAN, INF], None, [0, 1, 0]),
+        ([1, -1, 0], None, [0, 0, 0]),
+        ([1, -1, 0], -1, [0, 1, 0]),
+        ([1.0, -1.0, NAN], "-1", [0, 1, 1]),
+        (np.array(["a", "", "nan"]), None, [0, 1, 1]),
+        (np.array(["a", "", "nan"], object), None, [0, 1, 0]),
+        (np.array([None, NAN, pd.NA, "?", 0], object), None, [1, 1, 1, 0, 0]),
+        (np.array([None, " ?", "-1", "a"], object), "?", [1, 1, 0, 0]),
+        (np.array(["-1.0", -1, "1", True], object), -1, [1, 1, 0, 0]),
+        (np.array([True, False]), 1, [0, 0]),  # True is not 1
+    ],
+)
+def test_what_is_missing(values, unlabelled, gone) -> None:
+    assert missing(np.asarray(values), unlabelled).tolist() == list(map(bool, gone))
+
+
+def test_every_reader_of_labels_agrees_on_what_is_missing() -> None:
+    """One table: each value among known labels, in every place that reads labels."""
+    graphs, known = some(5), ["a", "b", "a", "b"]
+    for value in (None, NAN, pd.NA, ""):
+        labels = np.array([*known, value], object)
+        assert missing(labels).tolist() == (~is_known(labels)).tolist() == [False] * 4 + [True]
+        assert class_targets(list(labels), graphs).labelled.tolist() == [True] * 4 + [False]
+        assert numeric_targets([1, 2, 3, 4, value], graphs).labelled.tolist() == [True] * 4 + [False]
+        assert count_classes(labels) == [("a", 2), ("b", 2)]
+        with pytest.raises(InvalidParameter, match=r"no label for 1 graphs .*graph 4"):
+            encode_labels(labels)
+    assert class_targets([*known, "?"], graphs, "?").labelled.sum() == 4
+    assert numeric_targets([1, 2, 3, 4, "?"], graphs, unlabelled="?").labelled.sum() == 4
+    for read in (lambda y: numeric_targets(y, graphs), lambda y: class_targets(y, graphs), encode_labels):
+        with pytest.raises(InvalidTarget, match="inf"):
+            read([1.0, 2.0, 1.0, 2.0, INF])
+    assert not is_known(np.array([1.0, INF]))[1]
+
+
+NUMBERS = [-999.0 if i % 4 == 0 else i / 7 for i in range(40)]
+TRUE = np.array([NAN if i % 4 == 0 else i / 7 for i in range(40)])
+
+
+@pytest.mark.parametrize("mark", [-999, -999.0, "-999", "-999.0"])
+def test_a_mark_becomes_a_missing_value(mark: Mark) -> None:
+    graphs = rings_and_stars(NUMBERS)
+    assert np.array_equal(without_mark(graphs, ["y"], mark).graph["y"], TRUE, equal_nan=True)
+    assert graphs.graph["y"][0] == -999
+
+
+def test_marks_among_texts_and_classes() -> None:
+    graphs = rings_and_stars(["?" if np.isnan(value) else repr(value) for value in TRUE.tolist()], "Tm [K]")
+    clean = without_mark(graphs, ["Tm [K]"], "?")  # numbers, but for the marks
+    assert np.array_equal(clean.graph["Tm [K]"], TRUE, equal_nan=True)
+    assert clean.schema.column("graph", "Tm [K]") == Column("Tm [K]", "float", unit="K")
+    graphs = without_mark(rings_and_stars(["a", "b", "?", "a"] * 5), ["y"], "?")
+    assert graphs.values("graph", "y").tolist() == ["a", "b", None, "a"] * 5
+    assert graphs.schema.graph[0].categories == ("a", "b")
+    assert without_mark(rings_and_stars([-1, 0, 1, 1] * 5), ["y"], -1).schema.graph[0].categories == (0, 1)
+
+
+def test_a_mark_that_is_nowhere_is_a_mistake_where_it_is_needed() -> None:
+    graphs = rings_and_stars(NUMBERS)
+    with pytest.raises(InvalidParameter, match="unlabelled=-77: not one of 40 graphs has this value of 'y'"):
+        without_mark(graphs, ["y"], -77, needed=True)
+    assert without_mark(graphs, ["y"], -77) is graphs
+    assert without_mark(graphs, ["y"], "NA", needed=True) is graphs
+
+
+# ---- numbers or classes
+
+
+def test_kinds_and_spelling() -> None:
+    for values, continuous in (
+        ([0.5, 1, NAN], True),
+        ([0.0, 1, NAN], False),
+        (np.arange(30), True),
+        (["a", "b"], False),
+        ([NAN, NAN], False),
+        (np.array([1, 2.5, None], object), True),
+    ):
+        assert is_continuous(np.asarray(values)) == continuous
+    assert [class_name(value) for value in (1.0, 1, True, " a  b ", 0.5)] == ["1", "1", "True", "a b", "0.5"]
+    assert count_classes(np.array([1, 1.0, None, 0], object)) == [("1", 2), ("0", 1)]
+    codes, names = encode_labels([-1, 1, -1, 3.0])
+    assert (codes.tolist(), names) == ([0, 1, 0, 2], ("-1", "1", "3"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "unit", "task"),
+    [
+        (TRUE.tolist(), "", "regression"),
+        (["yes", "no"] * 10, "", "classification"),
+        ([0.0, 1.0] * 10, "", "classification"),
+        ([0.0, 1.0] * 10, "K", "regression"),
+        ([True, False] * 10, "", "classification"),
+        ([float(i) for i in range(40)], "", "regression"),
+    ],
+)
+def test_the_column_decides_the_task(labels, unit, task) -> None:
+    graphs = rings_and_stars(labels)
+    column = graphs.schema.graph[0]
+    assert task_of(graphs, [Column(column.name, column.kind, 1, column.categories, unit)]) == task
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [1.0, None, 3, 5],
+        (1, NAN, 3.0, 5),
+        np.array([1, np.nan, 3, 5], np.float32),
+        np.array([1, None, 3, 5], object),
+        [Decimal(1), None, Decimal(3), Decimal(5)],
+        pd.Series([1.0, None, 3.0, 5.0]),
+        pd.Series([1, pd.NA, 3, 5], dtype="Int64"),
+        torch.tensor([1.0, float("nan"), 3.0, 5.0]),
+        [torch.tensor(1.0), None, torch.tensor(3.0), torch.tensor(5.0)],
+        "U0",
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_one_number_per_graph(graphs, y) -> None:
+    targets = numeric_targets(y, graphs)
+    np.testing.assert_array_equal(targets.values, [[1], [NAN], [3], [5]])
+    assert targets.values.dtype == np.float64 and targets.single and len(targets) == 4
+    assert targets.names == ("U0" if isinstance(y, str) else "y",)
+    assert targets.units == ("hartree" if isinstance(y, str) else "",)
+    assert targets.labelled.tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("y", "names", "units"),
+    [
+        (["U0", "alpha"], ("U0", "alpha"), ("hartree", "bohr^3")),
+        ([[1, 10], [None, 20], [3, NAN], [5.0, 40]], ("y_0", "y_1"), ("", "")),
+        (np.array([[1, 10], [np.nan, 20], [3, np.nan], [5, 40]]), ("y_0", "y_1"), ("", "")),
+        (pd.DataFrame({"a": [1, None, 3, 5], "b": [10, 20, None, 40]}), ("a", "b"), ("", "")),
+    ],
+)
+def test_several_numbers_per_graph(graphs, y, names, units) -> None:
+    targets = numeric_targets(y, graphs)
+    np.testing.assert_array_equal(targets.values, [[1, 10], [NAN, 20], [3, NAN], [5, 40]])
+    assert (targets.names, targets.units, targets.single) == (names, units, False)
+    assert targets.known.tolist() == [[True, True], [False, True], [True, False], [True, True]]
+    assert targets.labelled.all()
+
+
+def test_names_and_kinds_of_columns(graphs) -> None:
+    assert numeric_targets(pd.Series([1, 2, 3, 4], name="logS"), graphs).names == ("logS",)
+    assert numeric_targets(["U0"], graphs).single is False
+    wide = numeric_targets("pair", graphs)
+    assert (wide.names, wide.units, wide.single) == (("pair_0", "pair_1"), ("eV", "eV"), False)
+    np.testing.assert_array_equal(numeric_targets(None, graphs).values[:, 0], [-1, 1, NAN, -1])
+    truth = numeric_targets([True, False, None, True], graphs)
+    np.testing.assert_array_equal(truth.values[:, 0], [1, 0, NAN, 1])
+
+
+def test_what_came_stays_as_it_is(graphs) -> None:
+    y = np.array([1.0, 2.0, np.nan, 4.0])
+    numeric_targets(y, graphs).values[0] = 99
+    numeric_targets("U0", graphs).values[0] = 99
+    assert y[0] == graphs.graph["U0"][0] == 1
+
+
+def test_a_constant_target_is_one_warning(graphs) -> None:
+    with pytest.warns(TargetWarning, match="'y' has the same value in all labelled graphs") as caught:
+        targets = numeric_targets([0.1, None, 0.1, 0.1], graphs)
+    assert len(caught) == 1
+    scaler = Scaler.of(targets.values)
+    assert scaler.scale == (1.0,)
+    np.testing.assert_allclose(scaler.restore(np.zeros((4, 1))), 0.1, rtol=1e-15)
+
+
+measured = arrays(
+    np.float64,
+    st.tuples(st.integers(2, 12), st.integers(1, 3)),
+    elements=st.floats(-1e6, 1e6, allow_nan=False).map(lambda value: round(value, 3)),
+)
+
+
+@given(measured, st.integers(0, 2**32 - 1))
+def test_scaling_is_that_of_the_labelled_graphs_alone(values, seed) -> None:
+    hidden = np.random.default_rng(seed).random(values.shape) < 0.4
+    hidden[0] = False
+    masked = np.where(hidden, np.nan, values)
+    scaler, oracle = Scaler.of(masked), StandardScaler().fit(masked)
+    np.testing.assert_allclose(scaler.mean, oracle.mean_, rtol=1e-9, atol=1e-9)
+    varies = np.nanmax(masked, axis=0) > np.nanmin(masked, axis=0)
+    np.testing.assert_allclose(np.array(scaler.scale)[varies], oracle.scale_[varies], rtol=1e-9)
+    standard = scaler.standardise(masked)
+    assert np.array_equal(np.isnan(standard), hidden)
+    np.testing.assert_allclose(scaler.restore(standard)[~hidden], values[~hidden], rtol=1e-9, atol=1e-6)
+
+
+def test_large_energies_keep_their_digits() -> None:
+    energies = -76000 + np.array([[0.001], [0.002], [0.004]])
+    scaler = Scaler.of(energies)
+    np.testing.assert_allclose(scaler.restore(scaler.standardise(energies)), energies, rtol=1e-15)
+    assert scaler.standardise(energies).std() == pytest.approx(1)
+
+
+def test_targets_of_a_model_are_found_by_name(graphs) -> None:
+    targets = numeric_targets(["alpha", "U0"], graphs, fitting=False)
+    found = targets.like(("U0", "alpha"), ("hartree", "bohr^3"))
+    assert (found.names, found.units) == (("U0", "alpha"), ("hartree", "bohr^3"))
+    assert np.array_equal(found.values, targets.values[:, ::-1], equal_nan=True)
+    with pytest.raises(InvalidTarget, match="targets are 'alpha', 'U0', the model's are 'U0', 'gap'"):
+        targets.like(("U0", "gap"), ("", ""))
+    for names in (("y_0", "y_1"), ("0", "1")):  # nobody chose these
+        assert np.array_equal(targets.like(names, ("", "")).values, targets.values, equal_nan=True)
+    with pytest.raises(InvalidTarget, match="'U0' is in hartree here, the model learns it in eV"):
+        targets.like(("U0", "alpha"), ("eV", ""))
+
+
+def test_checksums_are_of_the_values_as_given(graphs) -> None:
+    y = np.array([1.0, 2.0, np.nan, 5.0])
+    first = numeric_targets(y, graphs).checksum
+    assert first == numeric_targets([1, 2, None, 5], graphs).checksum
+    assert first != numeric_targets(3 * y, graphs).checksum
+    texts = [list("abab"), list("baba"), list("acac")]
+    assert len({class_targets(y, graphs).checksum for y in texts}) == 3
+
+
+# ---- classes
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "codes"),
+    [
+        (["b", "a", None, "b"], ("a", "b"), [1, 0, -1, 1]),
+        (["a", "nan", "nan", "a"], ("a", "nan"), [0, 1, 1, 0]),
+        (np.array(["a", "b", np.nan, "b"]), ("a", "b"), [0, 1, -1, 1]),
+        (np.array(["b", "a", "a", "b"]), ("a", "b"), [1, 0, 0, 1]),
+        (np.array([b"b", b"a", b"a", b"b"]), ("a", "b"), [1, 0, 0, 1]),
+        ([3, 1, 1, 3], (1, 3), [1, 0, 0, 1]),
+        (np.array([1.0, 0.0, np.nan, 1.0]), (0, 1), [1, 0, -1, 1]),
+        ([1, 0.0, None, 1], (0, 1), [1, 0, -1, 1]),
+        ([True, False, None, True], (False, True), [1, 0, -1, 1]),
+        (np.array([True, False, False, True]), (False, True), [1, 0, 0, 1]),
+        (pd.Series([1, pd.NA, 0, 1], dtype="Int64"), (0, 1), [1, -1, 0, 1]),
+        (pd.Series(["x", None, "y", "x"], dtype="category"), ("x", "y"), [0, -1, 1, 0]),
+        (pd.Series(["x", pd.NA, "y", "x"], dtype="string"), ("x", "y"), [0, -1, 1, 0]),
+        (pd.DataFrame({"toxic": [1, 0, 0, 1]}), (0, 1), [1, 0, 0, 1]),
+        (torch.tensor([1, 0, 0, 1]), (0, 1), [1, 0, 0, 1]),
+        (None, (-1, 1), [0, 1, -1, 0]),
+        ("y", (-1, 1), [0, 1, -1, 0]),
+        ("name", ("a", "b"), [0, -1, 1, 0]),
+    ],
+)
+@quiet
+def test_classes(graphs, y, classes, codes) -> None:
+    targets = class_targets(y, graphs)
+    assert targets.classes == classes
+    assert [type(label) for label in targets.classes] == [type(label) for label in classes]
+    assert targets.codes.tolist() == codes
+    assert targets.labelled.tolist() == [code >= 0 for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("y", "unlabelled", "codes"),
+    [
+        ([1, 0, -1, 1], -1, [1, 0, -1, 1]),
+        (np.array([1, 0, -1, 1]), np.int64(-1), [1, 0, -1, 1]),
+        (["b", None, "a", "?"], "?", [1, -1, 0, -1]),
+        ([True, False, None, True], 1, [1, 0, -1, 1]),  # True is not 1
+    ],
+)
+@quiet
+def test_one_more_value_that_means_unlabelled(graphs, y, unlabelled, codes) -> None:
+    assert class_targets(y, graphs, unlabelled).codes.tolist() == codes
+
+
+def test_minus_one_is_in_doubt_but_in_a_column_of_classes(graphs) -> None:
+    for y in ([1, -1, 0, 1], [1.0, -1.0, NAN, 1.0], np.array([-1, 1, -1, 1])):
+        with pytest.raises(InvalidTarget, match=r"a -1 among the classes -1, .*unlabelled=-1.* y='y', or"):
+            class_targets(y, graphs)
+    assert class_targets("y", graphs[[0, 1, 3, 1]]).codes.tolist() == [0, 1, 0, 1]
+    with pytest.raises(InvalidTarget, match="only class 1"):
+        class_targets("y", graphs, unlabelled=-1)
+
+
+@quiet
+def test_many_whole_floats_are_no_classes() -> None:
+    with pytest.raises(InvalidTarget, match="40 different values in 40 labelled graphs"):
+        class_targets(np.arange(40.0), some(40))
+    assert len(class_targets(np.arange(40), some(40)).classes) == 40  # integers are taken at their word
+
+
+def test_a_class_seen_once_is_one_warning(graphs) -> None:
+    with pytest.warns(TargetWarning, match=r"1 of 2 classes have a single labelled graph \('b'\)") as caught:
+        assert class_targets(["a", "b", None, "a"], graphs).codes.tolist() == [0, 1, -1, 0]
+    assert len(caught) == 1
+
+
+def test_codes_of_a_fitted_model(graphs) -> None:
+    targets = class_targets(["b", "c", None, "b"], graphs, fitting=False)
+    assert targets.coded_for(["a", "b", "c"]).tolist() == [1, 2, -1, 1]
+    assert targets.unseen(["a", "b"]) == ["c"]
+    with pytest.raises(InvalidTarget, match="the class 'c' is not among those of the training: 'a', 'b'"):
+        targets.coded_for(["a", "b"])
+    with pytest.raises(InvalidTarget, match=r"are integers \(1\), .* are booleans \(False, True\)"):
+        class_targets([1, 1, 1, 1], graphs, fitting=False).coded_for([False, True])
+
+
+@given(st.lists(st.one_of(st.none(), st.sampled_from(["x", "y", "z"])), min_size=4, max_size=4))
+def test_codes_give_the_labels_back(y) -> None:
+    targets = class_targets(y, some(4), fitting=False)
+    assert [None if code < 0 else targets.classes[code] for code in targets.codes] == y
+
+
+# ---- mistakes
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([None] * 4, "'y' has no labelled graph: at least two"),
+        ([[1, 1], [2, NAN], [3, NAN], [4, NAN]], "'y_1' has only one labelled graph"),
+        ([1, 2, np.inf, 3], r"'y' of graph 2 \(id 'm3'\) is inf: correct it.* or make it NaN"),
+        ([1, 2, -np.inf, 3], r"graph 2 \(id 'm3'\) is -inf"),
+        ([10**400, 2, 3, 4], r"graph 0 \(id 'm1'\) is inf"),
+        ([1, 2, -2e305, 3], r"graph 2 \(id 'm3'\) is -2e\+305.*another unit"),
+        ([1, 2, "high", 3], r"'y' of graph 2 \(id 'm3'\) is 'high', no number"),
+        (np.array(["1", "2", "3", "4"]), r"graph 0 \(id 'm1'\) is '1', no number"),
+        ([1j, 2, 3, 4], "is 1j, no number"),
+        (np.array(["2020-01-01"] * 4, "M8[D]"), r"is datetime\.date\(2020, 1, 1\), no number"),
+        ("name", r"'name' of graph 0 \(id 'm1'\) is 'a', no number"),
+        ([1, 2, 3], "3 labels for 4 graphs: give one value per graph"),
+        ([], "0 labels for 4 graphs"),
+        (np.zeros((4, 0)), "no target in it"),
+        (np.zeros((4, 2, 1)), r"shape \(4, 2, 1\)"),
+        (5.0, "a single float"),
+        ({"U0": [1, 2, 3, 4]}, "a single dict"),
+        ([[1, 2], [3], [4, 5], [6, 7]], "different lengths"),
+        (["U0", "U1"], "no graph column 'U1' .*: 'U0', 'alpha', 'pair', 'y', 'name'"),
+        (["U0", "U0"], "'U0' is there twice"),
+        (pd.DataFrame([[1, 2]] * 4, columns=["a", "a"]), "'a' is there twice"),
+    ],
+)
+def test_what_is_no_number_to_learn(graphs, y, said) -> None:
+    with pytest.raises(InvalidTarget, match=said) as caught:
+        numeric_targets(y, graphs)
+    assert isinstance(caught.value, InvalidParameter) and isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([None] * 4, "no labels: at least two classes"),
+        (["a", None, None, None], "only class 'a'"),
+        ([0.5, 1, 2, 3], r"'y' of graph 0 \(id 'm1'\) is 0\.5.*use InfoGraphRegressor"),
+        ([1.0, np.inf, 0.0, 1.0], r"graph 1 \(id 'm2'\) is inf"),
+        (["a", 1, "b", "a"], r"graph 1 \(id 'm2'\) is 1, the first is 'a'"),
+        ([True, 1, False, 0], r"graph 1 \(id 'm2'\) is 1, the first is True"),
+        ([b"a", b"b", b"a", b"b"], r"is b'a'.*all texts"),
+        ([1, 0, 1], "3 labels for 4 graphs"),
+        (np.zeros((4, 2)), r"2 columns \(y_0, y_1\); a classifier predicts one"),
+        ("Y", "no graph column 'Y'"),
+    ],
+)
+def test_what_is_no_class_to_learn(graphs, y, said) -> None:
+    with pytest.raises(InvalidTarget, match=said):
+        class_targets(y, graphs)
+
+
+def test_one_label_means_unlabelled(graphs) -> None:
+    with pytest.raises(InvalidParameter, match=r"unlabelled=\[1\]: expected one label, such as -1"):
+        class_targets([1, 2, 1, 2], graphs, unlabelled=[1])
+
+
+@pytest.mark.parametrize("read", [numeric_targets, class_targets])
+def test_graphs_without_labels_and_labels_without_graphs(graphs, read) -> None:
+    with pytest.raises(InvalidTarget, match=r"no graph column 'y' to predict: pass y, .* none at all"):
+        read(None, some(2))
+    bad = replace(graphs, rejected=(Rejected(1, "x", "bad"), Rejected(4, "z", "bad")))
+    with pytest.raises(InvalidTarget, match=r"6 labels for 4 graphs: 2 inputs .*positions 1, 4\)"):
+        read([1, 9, 1, 0, 9, 0], bad)
+    kept = np.delete([1, 9, 1, 0, 9, 0], [r.index for r in bad.rejected], axis=0)
+    assert read(kept, bad).labelled.all()  # as the message says
+    assert not read([None] * 4, graphs, fitting=False).labelled.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read([7, None, None, None], graphs, fitting=False).labelled.sum() == 1

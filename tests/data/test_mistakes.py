@@ -1,0 +1,275 @@
+"""What a user may get wrong when graphs are read: the call, the exception, and a word of what is said."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from rdkit import Chem
+from torch_geometric.data import Data
+
+from infograph import GraphSet, as_graphset, read_graphs, resolve_duplicates, to_pyg, write_rejected
+from infograph.data.molecules import from_molecules
+from infograph.data.read import ReadOptions
+from infograph.data.tables import read_blocks
+from infograph.data.vectors import Embeddings, read_embeddings, write_embeddings
+from infograph.errors import (
+    FileMissing,
+    InvalidFile,
+    InvalidGraph,
+    InvalidParameter,
+    MissingExtra,
+    SchemaMismatch,
+    UnknownDataset,
+)
+from infograph.scale.shards import find_shards
+
+ENDINGS = ("smi", "csv", "tsv", "parquet", "sdf", "jsonl", "graphml", "gexf", "edgelist", "txt")
+GARBAGE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe"
+TWO_BLOCKS = "".join(Chem.MolToMolBlock(Chem.MolFromSmiles(each)) for each in ("CC", "CCO")).encode()
+FILES: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
+    ("a.docx", b"x", {}, InvalidFile, "kind '.docx' are not read"),
+    ("a.csv", b'smiles,note\nCC,x\nCO,"cut of', {}, InvalidFile, "line 3: not a table, or truncated"),
+    ("a.csv", b"smiles,note\n", {}, InvalidFile, "has a header and no rows"),
+    ("a.csv", b"smiles,smiles\nC,C\n", {}, InvalidFile, "two columns of one name"),
+    ("a.csv", b"smiles,v\nC,1\n", {"smiles": "x"}, InvalidFile, "no SMILES column among ['smiles', 'v']"),
+    ("a.csv", b"smiles,v\nC,1\n", {"label": "x"}, InvalidParameter, "label='x': "),
+    ("a.csv", b"smiles,v\nC,1\n", {"id": "x"}, InvalidParameter, "id='x': "),
+    (
+        "a.csv",
+        b"name,value,more\nx,1,2\n",
+        {},
+        InvalidFile,
+        "no SMILES column among ['name', 'value', 'more']",
+    ),
+    ("a.csv", b"smiles,v\nC,1\n", {"units": {"x": "K"}}, InvalidParameter, "there is no graph column 'x'"),
+    ("a.csv", b"smiles,v\nC,1\n", {"units": {"v": " "}}, InvalidParameter, "expected a text such as"),
+    ("a.csv", b"smiles,v\nC,1\n", {"units": {"smiles": "K"}}, InvalidParameter, "holds no numbers"),
+    ("a.csv", b"smiles,v\nC,1\n", {"energies": "eV"}, InvalidParameter, "no graph column is an energy"),
+    ("a.csv", b"smiles,v\nC,1\n", {"errors": "ignore"}, InvalidParameter, "errors='ignore'"),
+    ("a.csv", b"smiles,v\nC,1\n", {"salts": "remove"}, InvalidFile, "salts='remove'"),
+    ("a.smi", b"hello\nworld\n", {"errors": "skip"}, InvalidFile, "all 2 were rejected"),
+    ("a.smi", b"\nCCO a\n", {}, InvalidGraph, "line 1: no SMILES"),
+    ("a.smi", b"CCO\n", {"label": "class"}, InvalidParameter, "class"),
+    ("a.smi", b"CCO\n", {"weight": "strength"}, SchemaMismatch, "strength"),
+    ("a.smi", b"C\nC\0C\n", {}, InvalidFile, "line 2 holds zero bytes"),
+    ("a.smi", b"C\n\xff\n", {}, InvalidFile, "not a text file in UTF-8"),
+    ("a.smi.gz", gzip.compress(b"C\n" * 999, mtime=0)[:-9], {}, InvalidFile, "truncated or no gzip file"),
+    ("a.parquet", b"PAR1 and nothing else", {}, InvalidFile, "damaged or no Parquet file"),
+    ("a.sdf", b"smiles\nCC\n", {}, InvalidFile, "no SDF file"),
+    ("a.sdf", TWO_BLOCKS, {}, InvalidFile, "2 molecules in one record"),
+    ("a.jsonl", b'{"nodes": 2, "y": 1}', {"label": "class"}, SchemaMismatch, "class"),
+    ("a.jsonl", b'{"nodes": 2, "edges": [[0, 1]]}', {"weight": "w"}, InvalidGraph, "'w'"),
+    ("a.jsonl", b'{"nodes": 2}', {"id": "key"}, InvalidGraph, "there is no 'key'"),
+    ("a.edges", b"0 1 {'w': 3\n", {}, InvalidFile, "line 1: \"{'w': 3\" is no dictionary"),
+    ("a.edges", b"# nothing\n", {}, InvalidFile, "holds no edges and no nodes"),
+    *((f"a.{kind}", content, {}, InvalidFile, f"a.{kind}") for kind in ENDINGS for content in (b"", GARBAGE)),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "error", "words"), FILES)
+def test_files(
+    tmp_path: Path, name: str, content: bytes, options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(error) as raised:
+        read_graphs(tmp_path / name, **options)
+    assert words in str(raised.value)
+    streamed = name.split(".")[1] in ("smi", "csv", "tsv", "parquet") and not options and "rows" not in words
+    if streamed and error is InvalidFile:
+        with pytest.raises(error) as again:
+            list(read_blocks(find_shards(tmp_path / name)[0], 5, ReadOptions(), ()))
+        assert str(again.value) == str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("", FileMissing, "an empty path"),
+        ("  ", FileMissing, "an empty path"),
+        (Path("nothing.smi"), FileMissing, "nothing.smi does not exist"),
+        ("nothing.csv", FileMissing, "nothing.csv does not exist"),
+        ("no such data set", UnknownDataset, "no such data set"),
+        ("~nobody-at-all/a.smi", FileMissing, "does not exist"),
+        (Path(), InvalidFile, "holds no graphs; expected a saved GraphSet"),
+    ],
+)
+def test_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Any, error: type[Exception], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=words):
+        read_graphs(source)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "error", "words"),
+    [
+        ("id,label\ng7,x\n", {}, InvalidFile, "line 2: the id 'g7' has no file in the folder"),
+        ("id,label\ng1,x\ng1,y\n", {}, InvalidFile, "line 3: the id 'g1' stands there twice"),
+        ("id,label\ng1,x\n", {"label": "size"}, InvalidParameter, "label='size'"),
+    ],
+)
+def test_labels_beside_networks(
+    tmp_path: Path, labels: str, options: dict[str, str], error: type[Exception], words: str
+) -> None:
+    (tmp_path / "g1.edges").write_text("0 1\n")
+    (tmp_path / "labels.csv").write_text(labels)
+    with pytest.raises(error, match=words):
+        read_graphs(tmp_path, **options)  # type: ignore[arg-type]
+
+
+def with_attribute(value: Any) -> nx.Graph:
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, {0: value, 1: value}, "a")
+    nx.set_edge_attributes(graph, {(0, 1): value}, "a")
+    return graph
+
+
+NETWORK = with_attribute(1.5)
+PAIR = np.array([[0], [1]])
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "words"),
+    [
+        ([], {}, InvalidParameter, "no graphs: the list is empty"),
+        (3, {}, InvalidParameter, "cannot read graphs from a int"),
+        (NETWORK, {}, InvalidParameter, "one single graph (Graph): put it into a list"),
+        (Data(x=torch.zeros(1, 1)), {}, InvalidParameter, "one single graph (Data): put it into a list"),
+        (Chem.MolFromSmiles("CC"), {}, InvalidParameter, "one single graph (Mol): put it into a list"),
+        (pd.DataFrame({"smiles": ["CC"]}), {}, InvalidParameter, "a whole DataFrame: pass its SMILES column"),
+        (np.zeros((3, 4)), {}, InvalidParameter, "an array of float64, shape (3, 4)"),
+        ([3.5], {}, InvalidParameter, "a list of float"),
+        ([None], {}, InvalidParameter, "a list of NoneType"),
+        ({"a": 1}, {}, InvalidParameter, "cannot read graphs from a dict"),
+        ([NETWORK], {"ids": ["a", "b"]}, InvalidParameter, "2 ids for 1 graphs"),
+        ([NETWORK, "CCO"], {}, InvalidGraph, "graph 1: expected a networkx graph, got str"),
+        ([NETWORK, nx.Graph()], {}, InvalidGraph, "graph 1: it has no nodes; leave it out, or pass errors="),
+        ([NETWORK], {"node": {"a": "number"}}, InvalidParameter, "'number'"),
+        ([NETWORK], {"edge": 5}, InvalidParameter, "expected names"),
+        ([NETWORK], {"node": "b"}, InvalidGraph, "no node has the attribute 'b'; the nodes have: 'a'"),
+        ([with_attribute(1e300)], {"node": "a"}, InvalidGraph, "too large"),
+        ([with_attribute(float("inf"))], {"node": "a"}, InvalidGraph, "not a finite number"),
+        ([with_attribute(10**400)], {"node": {"a": "float"}}, InvalidGraph, "does not hold numbers"),
+        ([with_attribute([])], {"node": "a"}, InvalidGraph, "does not hold numbers of one width"),
+        (
+            [NETWORK, with_attribute([1.0, 2.0])],
+            {"node": "a"},
+            InvalidGraph,
+            "graph 1: node column 'a': 2 numb",
+        ),
+        ([with_attribute([1.0, 2.0])], {"weight": "a"}, InvalidParameter, "2 numbers per edge"),
+        ([Data(x=torch.zeros(0, 1), edge_index=torch.zeros(2, 0).long())], {}, InvalidGraph, "has no nodes"),
+        ([Data(x=torch.zeros(2, 1), edge_index=torch.rand(2, 1))], {}, InvalidGraph, "expected integers"),
+        (["CCO", "nonsense("], {"errors": "ignore"}, InvalidParameter, "errors='ignore'"),
+    ],
+)
+def test_sources(source: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as raised:
+        as_graphset(source, **options)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        ((np.array([[0], [3]]), np.zeros((2, 1))), "an edge leads to node 3, but the nodes are 0 ... 1"),
+        ((PAIR, np.full((2, 1), np.nan)), "node column 'x': not a finite number in row 0"),
+        ((PAIR, np.zeros((2, 4))), "4 numbers each, while the first graph has 1"),
+        ((np.zeros((2, 0)), np.zeros((0, 1))), "it has no nodes"),
+        ((np.array([[0.5], [1]]), np.zeros((2, 1))), "edge_index of float64, expected integers"),
+        ((PAIR,), "a tuple of 1, expected a tuple (edge_index, node_features)"),
+        ((PAIR, "two"), "expected an array or the number of nodes"),
+        (None, "a NoneType, expected a tuple"),
+    ],
+)
+def test_tuples(graph: Any, words: str) -> None:
+    good = (PAIR, np.zeros((2, 1)))
+    with pytest.raises(InvalidGraph) as raised:
+        as_graphset([good, graph])
+    assert words in str(raised.value) and raised.value.index == 1
+    kept = as_graphset([good, graph, good], errors="skip", ids=["a", "b", "c"])
+    assert kept.ids.tolist() == ["a", "c"] and [bad.graph_id for bad in kept.rejected] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ("C1CC", "the SMILES 'C1CC' does not parse (unclosed ring)"),
+        ("C(C)(C)(C)(C)C", "does not parse (Explicit valence for atom # 0 C, 5, is greater than permitted)"),
+        ("c1cccc1", "does not parse (Can't kekulize mol"),
+        ("hello", "the SMILES 'hello' does not parse (syntax error around position 1)"),
+        ("C" * 80 + "(", f"the SMILES '{'C' * 57}...' does not parse"),
+        ("  ", "no SMILES: the text is empty"),
+        (None, "no SMILES: the value is missing"),
+        (float("nan"), "no SMILES: the value is missing"),
+        (pd.NA, "no SMILES: the value is missing"),
+        (7, "expected a SMILES or an RDKit molecule, got int"),
+        (Chem.Mol(), "a molecule without atoms"),
+        (Chem.MolFromSmiles("C(C)(C)(C)(C)C", sanitize=False), "cannot be sanitised (Explicit valence"),
+    ],
+)
+def test_molecules(bad: Any, words: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidGraph) as raised:
+        from_molecules(["CC", bad], ids=["a", "x"])
+    assert f"graph 1 (id 'x'): {raised.value.problem}" == str(raised.value) and words in str(raised.value)
+    kept = from_molecules(["CC", bad, "CO"], ids=["a", "x", "b"], errors="skip")
+    assert kept.ids.tolist() == ["a", "b"] and kept.graph["smiles"].tolist() == ["CC", "CO"]
+    assert [(r.index, r.graph_id) for r in kept.rejected] == [(1, "x")]
+    assert kept.sizes.tolist() == [2, 2] and kept.n_edges == 4
+    assert capfd.readouterr().err == ""  # RDKit is silent
+    with pytest.raises(InvalidParameter, match="all 1 were rejected; the first: "):
+        from_molecules([bad], errors="skip")
+
+
+VECTORS = Embeddings(np.arange(1), np.zeros((1, 2), np.float32), {"kind": np.zeros(1)})
+CLASH = Embeddings(np.arange(1), np.zeros((1, 2), np.float32), {"v12": np.zeros(1)})
+PLAIN = as_graphset([(np.zeros((2, 0), int), 2)])
+MOLECULES = as_graphset(["CC", "CC"])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda at: write_embeddings(CLASH, at / "v.csv"), InvalidParameter, "'v12' cannot be written"),
+        (lambda at: write_embeddings(VECTORS, at / "v.npz"), InvalidParameter, ".parquet or .csv"),
+        (lambda at: read_embeddings(at / "v.csv"), FileMissing, "v.csv"),
+        (lambda at: VECTORS.column("q"), SchemaMismatch, "no graph column 'q'; there are: 'kind'"),
+        (lambda at: Embeddings.of(PLAIN, np.zeros((1, 2)), columns=["q"]), SchemaMismatch, "have: none"),
+        (lambda at: write_rejected(PLAIN, at), InvalidParameter, "is a folder; expected the name of a file"),
+        (lambda at: as_graphset(PLAIN[:0]), InvalidParameter, "no graphs: the GraphSet is empty"),
+        (lambda at: resolve_duplicates(PLAIN, []), InvalidParameter, "no graph column 'smiles'"),
+        (lambda at: resolve_duplicates(MOLECULES, "q"), SchemaMismatch, "no graph column 'q'"),
+        (lambda at: resolve_duplicates(MOLECULES, "smiles"), InvalidParameter, "'smiles' holds texts"),
+        (lambda at: resolve_duplicates(MOLECULES, [], rule="average"), InvalidParameter, "rule='average'"),
+        (lambda at: from_molecules([]), InvalidParameter, "the input is empty"),
+    ],
+)
+def test_calls(tmp_path: Path, call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as raised:
+        call(tmp_path)
+    assert words in str(raised.value) and not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in [*sys.modules, "torch_geometric.data", "rdkit"]:
+        if name.split(".")[0] in ("torch_geometric", "rdkit"):
+            monkeypatch.setitem(sys.modules, name, None)
+    yield
+
+
+def test_packages_that_are_not_installed(without: None, corner_cases: GraphSet) -> None:
+    with pytest.raises(MissingExtra, match=r"this needs rdkit.*pip install 'infograph\[chem\]'"):
+        from_molecules(["CC"])
+    with pytest.raises(MissingExtra, match=r"this needs torch_geometric.*pip install 'infograph\[pyg\]'"):
+        to_pyg(corner_cases)

@@ -1,0 +1,269 @@
+"""The scores are those of a slow loop with scikit-learn's own parts; no leaks; seeds decide everything."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from infograph.evaluate import Gram, cross_validate
+from infograph.evaluate.cross_validation import VECTOR_CLASSIFIERS, _score_fold, _Space
+
+C = (1e-2, 1.0, 10.0)
+NEIGHBOURS = (1, 3, 5, 11)
+QUICK = {"repeats": 1, "folds": 3, "inner_folds": 3}
+
+
+@pytest.fixture(autouse=True)
+def one_blas_thread():
+    with threadpool_limits(
+        limits=1
+    ):  # two threads on matrices of 4 columns cost the oracle ten times its time
+        yield
+
+
+def noisy(load, n):
+    """So noisy that not all scores are 100 %."""
+    x, y = load(return_X_y=True)
+    rng = np.random.default_rng(0)
+    keep = rng.permutation(len(x))[:n]
+    return x[keep] + x.std(axis=0) * rng.normal(size=(n, x.shape[1])), y[keep]
+
+
+def blobs(n=80, dim=6, gap=1.0, seed=0, classes=2):
+    y = np.arange(n) % classes
+    return np.random.default_rng(seed).normal(size=(n, dim)) + gap * y[:, None] * (np.arange(dim) < 2), y
+
+
+# ---- against scikit-learn
+
+
+def model_and_grid(name, train):
+    if name == "svm-rbf":
+        return SVC(kernel="rbf", gamma=1 / (train.shape[1] * train.var())), {"C": C}
+    if name == "svm-linear":
+        return SVC(kernel="linear"), {"C": C}
+    if name == "logistic":
+        return LogisticRegression(max_iter=1000), {"C": C}
+    return KNeighborsClassifier(algorithm="brute"), {"n_neighbors": NEIGHBOURS}
+
+
+def oracle(x, y, name, seed, folds, inner_folds, scale):
+    """(inner, outer, chosen) per fold; scaler and gamma of the outer training fold, then GridSearchCV."""
+    inner, outer, chosen = [], [], []
+    for train, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(x, y):
+        scaler = StandardScaler(with_mean=scale, with_std=scale).fit(x[train])
+        a, b = scaler.transform(x[train]), scaler.transform(x[test])
+        model, grid = model_and_grid(name, a)
+        splits = StratifiedKFold(inner_folds, shuffle=True, random_state=seed)
+        search = GridSearchCV(
+            model, grid, cv=splits, refit=lambda found: int(np.argmax(np.round(found["mean_test_score"], 12)))
+        ).fit(a, y[train])
+        inner.append(search.cv_results_["mean_test_score"])
+        (key, values), *_ = grid.items()
+        outer.append(
+            [model.set_params(**{key: value}).fit(a, y[train]).score(b, y[test]) for value in values]
+        )
+        chosen.append(search.best_params_[key])
+    return np.array(inner), np.array(outer), np.array(chosen)
+
+
+@pytest.mark.parametrize("data", [(load_wine, 100), (load_iris, 90)], ids=["wine", "iris"])
+@pytest.mark.parametrize(
+    ("name", "scale"), [*((name, True) for name in VECTOR_CLASSIFIERS), ("svm-rbf", False), ("knn", False)]
+)
+def test_scores_are_those_of_a_plain_loop(data, name, scale):
+    x, y = noisy(*data)
+    found = cross_validate(
+        x, y, classifiers=name, **{**QUICK, "repeats": 2}, C=C, scale=scale, random_state=3, max_iter=10**7
+    )
+    (candidate,) = found.candidates
+    assert found.seeds == (3, 4)
+    for r, seed in enumerate(found.seeds):
+        inner, outer, chosen = oracle(x, y, name, seed, 3, 3, scale)
+        np.testing.assert_allclose(candidate.inner[r], inner, atol=1e-12)
+        np.testing.assert_allclose(candidate.outer[r], outer, atol=1e-12)
+        np.testing.assert_array_equal(candidate.chosen[r], chosen)
+    assert len(np.unique(candidate.outer)) > 3
+
+
+def test_a_gram_matrix_of_products_gives_the_scores_of_the_unscaled_vectors():
+    x, y = noisy(load_iris, 90)
+    vectors = cross_validate(x, y, classifiers=("svm-linear", "knn"), scale=False, C=C, **QUICK)
+    gram = cross_validate(Gram(x @ x.T), y, classifiers=("svm", "knn"), C=C, **QUICK)
+    for a, b in zip(vectors.candidates, gram.candidates, strict=True):
+        np.testing.assert_allclose(a.inner, b.inner, atol=1e-12)
+        np.testing.assert_allclose(a.outer, b.outer, atol=1e-12)
+
+
+def test_gram_is_normalised_made_symmetric_and_not_the_users_array():
+    x, _ = blobs(40)
+    x[5] = 0.0
+    unit = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
+    skew = x @ x.T
+    skew[0, 1] *= 1 + 1e-9
+    before = skew.copy()
+    gram = Gram(skew, normalise=True)
+    np.testing.assert_allclose(gram.matrix, unit @ unit.T, atol=1e-8)
+    np.testing.assert_array_equal(gram.matrix, gram.matrix.T)
+    np.testing.assert_array_equal(skew, before)
+
+
+# ---- no leaks
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_permuting_test_labels_changes_no_inner_score(seed):
+    x, y = blobs(seed=seed)
+    train, test = next(StratifiedKFold(4, shuffle=True, random_state=seed).split(x, y))
+    shuffled = y.copy()
+    shuffled[test] = 1 - y[test]
+    grids = dict.fromkeys(VECTOR_CLASSIFIERS, ((1, 3), 100000))
+    truth, turned = (_score_fold(x, c, (train, test), grids, True, 3, seed) for c in (y, shuffled))
+    for (inner, outer, _), (same, other, _) in zip(truth, turned, strict=True):
+        np.testing.assert_array_equal(inner, same)
+        np.testing.assert_allclose(outer, 1 - other)
+
+
+def test_test_vectors_do_not_reach_what_is_fitted():
+    x, _ = blobs()
+    train, test = np.split(np.random.default_rng(0).permutation(80), [60])
+    moved = x.copy()
+    moved[test] = 1e3 * moved[test] + 7
+    for make in (lambda s: s.vectors, lambda s: s.products, _Space.rbf, _Space.ranks):
+        a, b = (make(_Space(each, train, test, scale=True))[:60] for each in (x, moved))
+        np.testing.assert_array_equal(a, b)
+
+
+def test_random_labels_score_chance_when_leak_free_and_more_by_the_paper():
+    rng = np.random.default_rng(0)
+    leak_free, paper = [], []
+    for _ in range(6):
+        y = rng.permutation(60) % 2
+        settings = {f"s{i}": rng.normal(size=(60, 4)) for i in range(5)}
+        found = cross_validate(settings, y, repeats=1, folds=4, inner_folds=2, C=(0.1, 1.0))
+        leak_free.append(found.mean)
+        paper.append(found.paper().mean)
+        assert paper[-1] == pytest.approx(max(found.select([name]).mean for name in settings))
+    assert abs(np.mean(leak_free) - 0.5) < 0.08  # 360 judgements: one deviation is 0.026
+    assert np.mean(paper) > np.mean(leak_free)
+
+
+# ---- what decides the result, and what does not
+
+
+def test_the_result_does_not_depend_on_n_jobs():
+    x, y = blobs(n=302, dim=20)  # large enough to use threads
+    options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (0.1,)}
+    for data, names in ((x, VECTOR_CLASSIFIERS), (Gram(x @ x.T), ("svm", "knn"))):
+        first, *others = (
+            cross_validate(data, y, classifiers=names, n_jobs=n, **options).to_dict() for n in (1, 2, 3)
+        )
+        assert all(other == first for other in others)
+
+
+def test_equal_scores_choose_the_first_classifier_and_the_smallest_value():
+    x, y = blobs(gap=50.0)
+    found = cross_validate(x, y, classifiers=("svm-rbf", "knn"), repeats=1, folds=4, C=(1.0, 100.0, 10.0))
+    assert found.mean == 1.0
+    assert found.candidates[0].grid == (1.0, 10.0, 100.0)
+    assert np.all(found.candidates[0].chosen == 1.0) and np.all(found.candidates[1].chosen == 1)
+    assert {choice.classifier for choice in found.leak_free().chosen} == {"svm-rbf"}
+
+
+def test_equal_graphs_are_equally_near_whatever_the_rounding():
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(7, 33)) * 1e3 + 0.1)[rng.integers(7, size=120)]
+    ranks = _Space(x, np.arange(90), np.arange(90, 120), scale=True).ranks()
+    for row in range(120):
+        assert np.all(ranks[row, (x[:90] == x[row]).all(axis=1)] == 0)
+        assert len(np.unique(ranks[row])) == 7
+
+
+def test_constant_columns_and_constant_vectors_are_harmless():
+    x, y = blobs(gap=3.0)
+    padded = np.hstack([x, np.full((len(x), 3), 1e6)])
+    alike = [cross_validate(each, y, classifiers="svm-linear", C=C, **QUICK).mean for each in (padded, x)]
+    assert alike[0] == pytest.approx(alike[1])
+    nothing = cross_validate(np.ones((80, 2)), y, classifiers=VECTOR_CLASSIFIERS, C=C, **QUICK)
+    assert all(abs(each.chosen_outer.mean() - 0.5) < 0.11 for each in nothing.candidates)
+
+
+def test_all_forms_of_representations_agree():
+    x, y = blobs(n=48)
+    options = {"repeats": 2, "folds": 3, "inner_folds": 2, "random_state": 4, "C": C}
+    asked = []
+
+    def make(seed):
+        asked.append(seed)
+        return x
+
+    whole = cross_validate(x, y, **options).to_dict()
+    for form in (x.tolist(), [x, x], np.stack([x, x]), make, {"default": x}):
+        assert cross_validate(form, y, **options).to_dict() == whole
+    assert asked == [4, 5]
+    gram = Gram(x @ x.T)
+    whole = cross_validate(gram, y, **options).to_dict()
+    assert all(
+        cross_validate(form, y, **options).to_dict() == whole for form in ([gram, gram], lambda _: gram)
+    )
+
+
+def test_each_repeat_uses_its_own_representation():
+    x, y = blobs(n=60, gap=6.0)
+    noise = np.random.default_rng(0).normal(size=x.shape)
+    found = cross_validate([x, noise], y, repeats=2, folds=3, inner_folds=3, C=C)
+    good, bad = np.mean(found.leak_free().fold_scores, axis=1)
+    assert good > 0.95 and bad < 0.75
+    assert found.std == pytest.approx(np.std([good, bad], ddof=1))
+
+
+def test_labels_of_any_spelling_give_the_same_scores():
+    x, y = blobs(n=60, classes=3)
+    options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (1.0,)}
+    expected = cross_validate(x, y, **options).leak_free()
+    names = np.array(["a", "b", "c"])[y]
+    for labels in (y - 1.0, y.tolist(), names, names.tolist(), names.astype(object), names.astype("S")):
+        assert cross_validate(x, labels, **options).leak_free() == expected
+    assert cross_validate(x, names, **options).plan.class_sizes == (("a", 20), ("b", 20), ("c", 20))
+
+
+def test_progress_counts_every_fold_and_input_stays_untouched():
+    x, y = blobs(n=40)
+    before, calls = x.copy(), []
+    x.setflags(write=False)
+    options = {"repeats": 2, "folds": 4, "inner_folds": 2, "C": (1.0,)}
+    cross_validate({"a": x, "b": x}, y, progress=lambda done, total: calls.append((done, total)), **options)
+    assert calls == [(i, 16) for i in range(1, 17)]
+    np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"), [("svm-linear", {"max_iter": 5}), ("logistic", {"logistic_max_iter": 2})]
+)
+def test_early_stops_are_counted_and_not_warned_about(name, bound):
+    x, y = blobs(gap=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        found = cross_validate(x, y, classifiers=name, C=(0.1, 100.0), **QUICK, **bound)
+    assert found.n_stopped == found.n_fits == 1 * 3 * 2 * (3 + 1)
+    assert str(found).endswith(f"; {found.n_fits} of {found.n_fits} fits stopped early")
+    assert cross_validate(x, y, C=C, **QUICK).n_stopped == 0
+
+
+def test_warnings_of_a_users_own_code_are_still_heard():
+    x, y = blobs(n=40)
+
+    def make(seed):
+        warnings.warn("mine", ConvergenceWarning, stacklevel=1)
+        return x
+
+    with pytest.warns(ConvergenceWarning, match="mine"):
+        cross_validate(make, y, C=C, **QUICK)

@@ -1,0 +1,257 @@
+"""Nearest and coinciding vectors against loops in double precision; faiss against the exact search."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infograph import GraphIndex, InfoGraph, as_graphset
+from infograph.errors import InvalidFile, InvalidParameter, MissingExtra
+from infograph.index import graph_index, nearest
+from tests.index.conftest import clustered, of_vectors
+
+METRICS = ("cosine", "euclidean")
+needs_faiss = pytest.mark.skipif(not nearest.faiss_installed(), reason="faiss is not installed")
+
+
+def loop(vectors: np.ndarray, query: np.ndarray, metric: str, k: int) -> list[tuple[int, float]]:
+    """Row and score of the k nearest, one by one."""
+    scored = []
+    for row, vector in enumerate(np.asarray(vectors, np.float64).tolist()):
+        other = np.asarray(query, np.float64).tolist()
+        if metric == "cosine":
+            lengths = math.hypot(*vector) * math.hypot(*other)
+            score = math.fsum(a * b for a, b in zip(vector, other, strict=True)) / lengths if lengths else 0.0
+        else:
+            score = math.dist(vector, other)
+        scored.append((row, float(np.float32(score))))
+    return sorted(scored, key=lambda item: (-item[1] if metric == "cosine" else item[1], item[0]))[:k]
+
+
+def check(vectors: np.ndarray, queries: np.ndarray, metric: str, k: int) -> None:
+    vectors, queries = np.asarray(vectors, np.float32), np.asarray(queries, np.float32)
+    hits = of_vectors(vectors, metric=metric).search(queries, k)
+    for place, query in enumerate(queries):
+        expected = loop(vectors, query, metric, k)
+        assert hits.rows[place].tolist() == [row for row, _ in expected]
+        assert np.allclose(hits.scores[place], [score for _, score in expected], rtol=2e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_as_a_loop_finds_them(metric: str) -> None:
+    for k in (1, 7, 1000):
+        check(clustered(200), clustered(5, seed=1), metric, k)
+    for scale in (1e15, 1e-17):  # very long and very short
+        check(clustered(50) * scale, clustered(3, seed=1) * scale, metric, 5)
+    near = 1000 + 1e-3 * np.random.default_rng(0).standard_normal((300, 64))
+    assert len(np.unique(near.astype(np.float32) @ np.ones(64, np.float32))) < 100  # float32 cannot tell
+    check(near, near[:4] + 1e-3, metric, 10)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_ties_come_in_the_order_of_the_index(metric: str) -> None:
+    vectors = np.tile(clustered(4, 32), (50, 1))  # every vector fifty times
+    hits = of_vectors(vectors, metric=metric).search(vectors[2], 60)
+    assert hits.rows[0, :50].tolist() == list(range(2, 200, 4))
+    assert len(set(hits.scores[0, :50].tolist())) == 1
+    everything = of_vectors(np.ones((30, 8)), metric=metric).search(np.ones(8), 5)
+    assert everything.rows.tolist() == [[0, 1, 2, 3, 4]]
+
+
+@given(
+    st.integers(1, 12).flatmap(
+        lambda dim: st.lists(
+            st.lists(st.integers(-3, 3), min_size=dim, max_size=dim), min_size=2, max_size=20
+        )
+    ),
+    st.sampled_from(METRICS),
+    st.integers(1, 25),
+)
+def test_small_whole_numbers(rows: list[list[int]], metric: str, k: int) -> None:
+    vectors = np.array(rows, np.float32)
+    hits = of_vectors(vectors, metric=metric).search(vectors[:2], k)
+    for place in range(2):
+        expected = loop(vectors, vectors[place], metric, k)
+        assert sorted(hits.scores[place].tolist()) == pytest.approx(sorted(s for _, s in expected), abs=1e-6)
+        steps = np.diff(hits.scores[place])
+        assert (steps <= 0).all() if metric == "cosine" else (steps >= 0).all()
+        assert (np.diff(hits.rows[place])[steps == 0] > 0).all()
+
+
+def test_zero_vectors() -> None:
+    vectors = np.array([[0, 0], [1, 0], [0, 0], [-1, 0]])
+    index = of_vectors(vectors)
+    assert index.search([1.0, 0.0]).rows.tolist() == [[1, 0, 2, 3]]
+    assert index.search([1.0, 0.0]).scores.tolist() == [[1, 0, 0, -1]]
+    assert index.search([0.0, 0.0]).scores.tolist() == [[0, 0, 0, 0]]
+    assert of_vectors(vectors, metric="euclidean").search([0, 0]).rows.tolist() == [[0, 2, 1, 3]]
+
+
+def test_many_queries_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, queries = clustered(300), clustered(40, seed=1)
+    whole = of_vectors(vectors).search(queries)
+    monkeypatch.setattr(nearest, "SCORES_BYTES", 4 * 300 * 7)
+    parts = of_vectors(vectors).search(queries)
+    assert np.array_equal(whole.rows, parts.rows) and np.array_equal(whole.scores, parts.scores)
+
+
+# ---- by faiss
+
+
+@needs_faiss
+@pytest.mark.parametrize("metric", METRICS)
+def test_finds_nearly_all_and_scores_as_the_exact_search(metric: str) -> None:
+    vectors = clustered(3000)
+    near, exact = of_vectors(vectors, metric=metric, approximate=True), of_vectors(vectors, metric=metric)
+    assert near.is_approximate and not exact.is_approximate
+    assert near.recall() > 0.95 and exact.recall() == 1
+    found, expected = near.search(vectors[:50]), exact.search(vectors[:50])
+    same = found.rows == expected.rows
+    assert same.mean() > 0.95 and np.array_equal(found.scores[same], expected.scores[same])
+    assert near.search_id(7).rows.tolist() == exact.search_id(7).rows.tolist()
+
+
+@needs_faiss
+def test_recall_notices_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "LEAST_PROBES", 1)
+    monkeypatch.setattr(nearest, "PROBED_SHARE", 10**9)
+    vectors = np.random.default_rng(0).standard_normal((2000, 16)).astype(np.float32)
+    index, exact = of_vectors(vectors, approximate=True), of_vectors(vectors)
+    shares = [
+        np.isin(exact.search_id(i, 3).rows, index.search_id(i, 3).rows).mean() for i in range(0, 2000, 10)
+    ]
+    assert 0.05 < index.recall() < 0.8
+    assert index.recall(sample=2000, k=3) == pytest.approx(np.mean(shares), abs=0.08)
+
+
+@needs_faiss
+def test_few_vectors_and_large_k() -> None:
+    for n_rows in (1, 2, 30, 100):
+        vectors = clustered(n_rows)
+        near, exact = of_vectors(vectors, approximate=True), of_vectors(vectors)
+        assert np.array_equal(near.search(vectors, 500).rows, exact.search(vectors, 500).rows)
+    many = of_vectors(clustered(2000), approximate=True)
+    assert sorted(many.search(np.ones(16), 5000).rows[0].tolist()) == list(range(2000))
+    zeros = np.vstack([np.zeros((5, 16)), clustered(200)])
+    assert of_vectors(zeros, approximate=True).search(zeros[6], 3).rows[0, 0] == 6
+
+
+@needs_faiss
+def test_above_the_bound_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
+    assert not of_vectors(clustered(500)).is_approximate
+    index = of_vectors(clustered(501))
+    assert index.is_approximate and not of_vectors(clustered(501), approximate=False).is_approximate
+    opened = GraphIndex.open(index.save(tmp_path / "index"))
+    assert opened.is_approximate and opened.recall() == index.recall()
+    queries = clustered(20, seed=1)
+    assert np.array_equal(opened.search(queries).rows, index.search(queries).rows)
+    for module in (nearest, graph_index):
+        monkeypatch.setattr(module, "faiss_installed", lambda: False)
+    with pytest.warns(UserWarning, match="searched exactly"):
+        opened = GraphIndex.open(tmp_path / "index")
+    assert not opened.is_approximate and opened.search(clustered(501)[7], 1).rows.tolist() == [[7]]
+
+
+@needs_faiss
+def test_a_file_that_is_none_of_faiss(tmp_path) -> None:
+    index = of_vectors(clustered(100), approximate=True)
+    for content, covered, word in ((b"no index at all", 100, "no index of faiss"), (None, 5, "expected 5")):
+        folder = index.save(tmp_path / str(covered))
+        if content is not None:
+            (folder / "faiss.index").write_bytes(content)
+        with pytest.raises(InvalidFile, match=word):
+            nearest.Approximate.open(folder / "faiss.index", covered)
+
+
+def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (nearest, graph_index):
+        monkeypatch.setattr(module, "faiss_installed", lambda: False)
+    monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
+    with pytest.raises(MissingExtra, match=r"this needs faiss.*pip install 'infograph\[search\]'"):
+        of_vectors(clustered(10), approximate=True)
+    with pytest.warns(UserWarning, match="501 vectors are searched exactly, as faiss is not installed"):
+        assert of_vectors(clustered(501)).recall() == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        of_vectors(clustered(501), approximate=False)
+
+
+# ---- vectors that coincide
+
+
+def all_pairs(vectors: np.ndarray, metric: str, tolerance: float) -> list[list[int]]:
+    rows = np.asarray(vectors, np.float32).astype(np.float64)
+    lengths = np.sqrt((rows**2).sum(axis=1))
+    links = nx.empty_graph(len(rows))
+    for i in range(len(rows)):
+        for j in range(i):
+            if metric == "cosine":
+                units = [rows[n] / lengths[n] if lengths[n] else rows[n] for n in (i, j)]
+                near = ((units[0] - units[1]) ** 2).sum() / 2 <= tolerance
+            else:
+                near = np.linalg.norm(rows[i] - rows[j]) <= tolerance * max(lengths[i], lengths[j])
+            if near:
+                links.add_edge(i, j)
+    return sorted(sorted(group) for group in nx.connected_components(links) if len(group) > 1)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("tolerance", [0.0, 1e-6, 1e-3, 0.1, 0.4])
+@pytest.mark.parametrize("offset", [0, 30])
+def test_duplicates_as_all_pairs(
+    metric: str, tolerance: float, offset: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = clustered(120) * np.float32(3) + np.float32(offset)
+    vectors[20:30] = vectors[5]
+    vectors[40:50] = vectors[60:70] * np.float32(1 + 1e-6)
+    vectors[80:85] = 0
+    found = of_vectors(vectors, metric=metric).near_duplicates(tolerance)
+    assert found == all_pairs(vectors, metric, tolerance)
+    monkeypatch.setattr(nearest, "BLOCK", 7)
+    monkeypatch.setattr(nearest, "SAMPLE", 9)
+    assert of_vectors(vectors, metric=metric).near_duplicates(tolerance) == found
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.integers(1, 1000)), min_size=1, max_size=30
+    ),
+    st.sampled_from(METRICS),
+    st.sampled_from([0.0, 1e-4, 0.3]),
+)
+def test_duplicates_of_all_lengths(rows: list[tuple[int, int, int]], metric: str, tolerance: float) -> None:
+    vectors = np.array([[a * scale, b * scale, a] for a, b, scale in rows])
+    found = of_vectors(vectors, metric=metric).near_duplicates(tolerance)
+    if tolerance or metric == "euclidean":  # unit vectors of exact multiples may differ by a rounding
+        assert found == all_pairs(vectors, metric, tolerance)
+
+
+def test_all_equal_and_all_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert of_vectors(np.ones((5000, 8))).near_duplicates() == [list(range(5000))]
+    assert of_vectors(clustered(500)).near_duplicates() == []
+    assert of_vectors(np.ones((1, 8))).near_duplicates() == []
+    noisy = np.ones((1500, 8)) + 1e-7 * np.random.default_rng(0).standard_normal((1500, 8))
+    assert len(of_vectors(noisy).near_duplicates()) == 1
+    monkeypatch.setattr(nearest, "MOST_PAIRS", 1000)
+    with pytest.raises(InvalidParameter, match="too many to compare; choose a smaller one"):
+        of_vectors(noisy).near_duplicates()
+
+
+def test_the_default_joins_a_graph_in_two_orders_of_its_nodes() -> None:
+    rng = np.random.default_rng(0)
+    networks = [nx.gnp_random_graph(12 + i, 0.3, seed=i) for i in range(20)]
+    shuffled = [nx.relabel_nodes(g, dict(enumerate(rng.permutation(len(g)).tolist()))) for g in networks]
+    shuffled = [nx.Graph(sorted(g.edges)) for g in shuffled]
+    graphs = as_graphset([*networks, *shuffled])
+    model = InfoGraph(dim=32, epochs=2).fit(graphs)
+    whole = {i for i in range(20) if len(networks[i]) == len(shuffled[i])}  # without isolated nodes
+    for metric in METRICS:
+        groups = GraphIndex.build(model, graphs, metric=metric).near_duplicates()
+        assert groups == [[i, i + 20] for i in sorted(whole)]

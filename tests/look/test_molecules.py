@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from infograph import GraphSet, as_graphset, draw_graph
+from infograph.data.datasets import ATOMS, BONDS
+from infograph.data.molecules import from_molecules
+from infograph.data.schema import Column
+from infograph.look import name_atoms
+from infograph.look.draw import THUMBNAIL_SIZE
+from infograph.look.molecules import has_molecules, molecule_of
+
+Chem = pytest.importorskip("rdkit.Chem")
+SVG = "{http://www.w3.org/2000/svg}"
+SMILES = [
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "C[C@H](N)C(=O)O",
+    "c1ccc2[nH]ccc2c1",
+    "[Na+].[O-]C(=O)c1ccccc1",
+    "F/C=C/Br",
+    "[NH4+]",
+    "C",
+    "[H][H]",
+    "C[N+](=O)[O-]",
+    "CS(=O)(=O)N",
+    "C1CC2(C1)CN(C#N)C2",
+]
+
+
+def titles(svg: str) -> dict[int, tuple[str, float]]:
+    """Node -> symbol and score, of the coloured atoms."""
+    found = {}
+    for mark in ElementTree.fromstring(svg).iter(f"{SVG}circle"):
+        symbol, node, score = re.fullmatch(
+            r"(\w+), node (\d+): (\S+)", mark.findtext(f"{SVG}title") or ""
+        ).groups()
+        found[int(node)] = (symbol, float(score.replace("−", "-")))
+    return found
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+@pytest.mark.parametrize("smiles", SMILES)
+def test_atoms_know_their_nodes(smiles: str, hydrogens: bool) -> None:
+    graphs = as_graphset([smiles], hydrogens=hydrogens)
+    elements, arcs = graphs.values("node", "element"), set(zip(*graphs.edges.tolist(), strict=True))
+    for drawn in (False, True):
+        mol, nodes = molecule_of(graphs, 0, hydrogens=drawn)
+        assert [atom.GetSymbol() for atom in mol.GetAtoms()] == elements[list(nodes)].tolist()
+        bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()]
+        assert all((nodes[u], nodes[v]) in arcs for u, v in bonds)
+    assert Chem.CanonSmiles(Chem.MolToSmiles(molecule_of(graphs, 0).mol)) == Chem.CanonSmiles(smiles)
+    plain = from_molecules([smiles], hydrogens=hydrogens, keep_smiles=False)  # built from atoms and bonds
+    rebuilt = Chem.MolToSmiles(molecule_of(plain, 0).mol, isomericSmiles=False)
+    flat = Chem.MolToSmiles(Chem.MolFromSmiles(smiles), isomericSmiles=False)
+    assert Chem.CanonSmiles(rebuilt) == flat
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_the_right_atom_is_coloured(hydrogens: bool) -> None:
+    """Nodes come in an order of the molecule's own: oxygen in the middle, hydrogens among heavy atoms."""
+    mol = Chem.AddHs(Chem.MolFromSmiles("OCCN"))
+    shuffled = Chem.RenumberAtoms(mol, np.random.default_rng(3).permutation(mol.GetNumAtoms()).tolist())
+    graphs = as_graphset([shuffled], hydrogens=hydrogens)
+    elements = graphs.values("node", "element").tolist()
+    scores = np.arange(len(elements), dtype=float)
+    drawn = titles(draw_graph(graphs, 0, scores=scores))
+    heavy = {node: (symbol, scores[node]) for node, symbol in enumerate(elements) if symbol != "H"}
+    assert drawn == heavy
+    assert len(drawn) == 4
+    everything = titles(draw_graph(graphs, 0, scores=scores, hydrogens=True))
+    assert everything == {node: (symbol, scores[node]) for node, symbol in enumerate(elements)}
+
+
+def test_a_colour_lies_where_the_letter_is() -> None:
+    """The only nitrogen's letter and its disc are at the same place."""
+    graphs = as_graphset(["CCCCCN"])
+    node = graphs.values("node", "element").tolist().index("N")
+    svg = draw_graph(graphs, 0, scores=(np.arange(6) == node).astype(float))
+    mark = next(
+        e
+        for e in ElementTree.fromstring(svg).iter(f"{SVG}circle")
+        if (e.findtext(f"{SVG}title") or "").startswith("N,")
+    )
+    centre = np.array([float(mark.get("cx", 0)), float(mark.get("cy", 0))])
+    letters = [
+        e.get("d", "")
+        for e in ElementTree.fromstring(svg).iter(f"{SVG}path")
+        if "Q" in e.get("d", "") or "Z" in e.get("d", "")
+    ]
+    numbers = np.array([float(x) for x in re.findall(r"-?[\d.]+", letters[0])]).reshape(-1, 2)
+    assert np.linalg.norm(numbers.mean(axis=0) - centre) < float(mark.get("r", 0))
+
+
+@pytest.mark.parametrize(("theme", "size"), [("light", THUMBNAIL_SIZE), ("dark", (600, 600))])
+def test_drawings_are_clean_and_repeatable(theme: str, size: tuple[int, int]) -> None:
+    graphs = as_graphset(SMILES)
+    for index in range(len(graphs)):
+        svg = draw_graph(graphs, index, theme=theme, size=size)
+        ElementTree.fromstring(svg)
+        assert svg == draw_graph(graphs, index, theme=theme, size=size)
+        for forbidden in ("<?xml", "<!--", "script", "class=", "href", "<style"):
+            assert forbidden not in svg
+
+
+def test_impossible_molecules_are_drawn_as_they_stand() -> None:
+    graphs = as_graphset(["CC(C)(C)C", "c1ccccc1"])
+    bond = graphs.edge["bond"].copy()
+    bond[graphs.edge_ptr[0] : graphs.edge_ptr[1]] = 1  # carbon with four double bonds
+    bond[graphs.edge_ptr[1] : graphs.edge_ptr[1] + 1] = 0
+    broken = graphs.with_column("edge", graphs.schema.edge[0], bond)
+    for index in range(2):
+        svg = draw_graph(broken, index, scores=np.arange(broken.sizes[index]))
+        assert len(titles(svg)) == broken.sizes[index]
+
+
+def numbered(dataset: str) -> GraphSet:
+    """Nitrobenzene under the numbers of a benchmark set, hydrogens and charges left out."""
+    graphs = as_graphset(["c1ccccc1[N+](=O)[O-]"])
+    atoms, bonds = ATOMS[dataset], BONDS[dataset]
+    nodes = np.array([atoms.index(symbol) for symbol in graphs.values("node", "element")])
+    edges = np.array([bonds.index(kind) for kind in graphs.values("edge", "bond")])
+    plain = GraphSet(graphs.node_ptr, graphs.edge_ptr, graphs.edges, ids=graphs.ids)
+    plain = plain.with_column(
+        "node", Column("label", "categorical", categories=tuple(range(len(atoms)))), nodes
+    )
+    return plain.with_column(
+        "edge", Column("label", "categorical", categories=tuple(range(len(bonds)))), edges
+    )
+
+
+@pytest.mark.parametrize("dataset", ["MUTAG", "PTC_MR"])
+def test_numbers_of_benchmark_sets_become_atoms(dataset: str) -> None:
+    plain = numbered(dataset)
+    assert not has_molecules(plain)
+    named = name_atoms(plain, dataset)
+    assert Chem.MolToSmiles(molecule_of(named, 0).mol) == "O=[N+]([O-])c1ccccc1"
+    assert [column.name for column in named.schema.features("node")] == ["label"]
+    assert "label: " in draw_graph(plain, 0)
+    assert "label: " not in draw_graph(named, 0)
+
+
+def test_without_rdkit_molecules_are_drawn_as_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    graphs = as_graphset(["CCO", "c1ccccc1N"])
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    assert not has_molecules(graphs)
+    svg = draw_graph(graphs, 0)
+    assert [e.text for e in ElementTree.fromstring(svg).iter(f"{SVG}text")] == ["element: ", "C", "O"]

@@ -1,0 +1,246 @@
+"""Bounds on mutual information against short loops written from the equations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infograph import GIN, Bound, Discriminator, MutualInformation, load_dataset
+from infograph.nn.norm import WeightedBatchNorm
+from infograph.objectives.bounds import BOUNDS, Pairs
+from infograph.objectives.contrast import LocalGlobal, pair_weights
+from infograph.objectives.discriminator import ConditionedDiscriminator, FeedForward, patches_of
+from infograph.objectives.infograph import PriorMatcher
+
+
+def loop(scores: torch.Tensor, graph: list[int], bound: str, weighting: str) -> float:
+    """Eq. 4 and 5 node by node; `scores` (N, B), `graph` (N,)."""
+    n_graphs = scores.shape[1]
+    sizes = [graph.count(g) for g in range(n_graphs)]
+    positive, negative, log_mean = 0.0, 0.0, 0.0
+    for u, own in enumerate(graph):
+        weight = 1 / (n_graphs * sizes[own]) if weighting == "graph" else 1 / len(graph)
+        t = float(scores[u, own])
+        positive += weight * (math.log1p(math.exp(-t)) if bound == "jsd" else -t)
+        log_mean += weight * math.log(sum(math.exp(float(s)) for s in scores[u]) / n_graphs)
+        for g in range(n_graphs):
+            if g != own:
+                s = float(scores[u, g])
+                negative += (
+                    weight / (n_graphs - 1) * (math.log1p(math.exp(s)) if bound == "jsd" else math.exp(s))
+                )
+    return positive + {"jsd": negative, "dv": math.log(max(negative, 1e-300)), "infonce": log_mean}[bound]
+
+
+def accuracy_loop(scores: torch.Tensor, graph: list[int], weighting: str) -> float:
+    """Pairs told apart by the sign of T; positives and negatives count half each."""
+    n_graphs, right = scores.shape[1], 0.0
+    for u, own in enumerate(graph):
+        weight = 1 / (n_graphs * graph.count(own)) if weighting == "graph" else 1 / len(graph)
+        wrong_graphs = [g for g in range(n_graphs) if g != own]
+        right += weight * (scores[u, own] > 0).item() / 2
+        right += weight * sum((scores[u, g] <= 0).item() for g in wrong_graphs) / (n_graphs - 1) / 2
+    return right
+
+
+class Bilinear(Discriminator):
+    """One of a user's own: nothing but `forward`."""
+
+    def __init__(self, patch_dim: int, graph_dim: int) -> None:
+        super().__init__()
+        self.matrix = torch.nn.Linear(patch_dim, graph_dim)
+
+    def forward(self, patches: torch.Tensor, graphs: torch.Tensor) -> torch.Tensor:
+        return self.matrix(patches) @ graphs.T / 10
+
+
+class NWJ(Bound):
+    """One of a user's own."""
+
+    def rows(self, scores: torch.Tensor, pairs: Pairs) -> torch.Tensor:
+        return (pairs.negative * (scores - 1).exp() - pairs.positive * scores).sum()
+
+
+def small_batch(seed: int = 0, **settings):
+    """Four MUTAG graphs, two of them the same, and a small network for them."""
+    graphs = load_dataset("MUTAG")[[0, 3, 30, 3]]
+    torch.manual_seed(seed)
+    net = MutualInformation(**settings).build(GIN(layers=2).build(graphs.schema, 6)).double().train()
+    for parameter in net.parameters():  # zero biases would hide mistakes
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return net, net.encoder.source(graphs).batch(np.arange(4), nodes=True), graphs.node_graph.tolist()
+
+
+def node_scores(net, batch):
+    """T of every node and every graph, by the discriminator's own definition. (N, B)."""
+    states = net.encoder(batch)
+    vectors = net.encoder.vectors(states, batch)
+    discriminator = net.local_global.discriminator
+    patches = patches_of(states, batch) if net.local_global.patches == "all" else states[-1]
+    if isinstance(discriminator, ConditionedDiscriminator):  # its norm counts equal graphs
+        vectors = discriminator.project(vectors, batch.copies)
+        return (discriminator.local(patches) @ vectors.T)[batch.node_colour][:, batch.which]
+    return discriminator(patches, vectors)[batch.node_colour][:, batch.which]
+
+
+def plain_loss(scores, graph: list[int], bound: str, weighting: str):
+    """The bounds on dense scores of all nodes, by autograd alone: the oracle of the chunks."""
+    own = torch.nn.functional.one_hot(torch.tensor(graph), scores.shape[1]).double()
+    sizes = own.sum(0)[torch.tensor(graph)]
+    weight = 1 / (scores.shape[1] * sizes) if weighting == "graph" else torch.full_like(sizes, 1 / len(graph))
+    positive = own * weight[:, None]
+    negative = (1 - own) * weight[:, None] / (scores.shape[1] - 1)
+    if bound == "jsd":
+        softplus = torch.nn.functional.softplus
+        return (positive * softplus(-scores, threshold=50) + negative * softplus(scores, threshold=50)).sum()
+    if bound == "dv":
+        return (negative * scores.exp()).sum().log() - (positive * scores).sum()
+    if bound == "nwj":
+        return (negative * (scores - 1).exp() - positive * scores).sum()
+    return (positive * (scores.logsumexp(1, keepdim=True) - math.log(scores.shape[1]) - scores)).sum()
+
+
+CASES = [
+    {"bound": bound, "weighting": weighting, "discriminator": discriminator}
+    for bound in ("jsd", "dv", "infonce", NWJ())
+    for weighting in ("graph", "node")
+    for discriminator in ("paper", "conditioned", Bilinear)
+] + [{"patches": "last"}, {"patches": "last", "discriminator": Bilinear, "bound": "infonce"}]
+
+
+@pytest.mark.parametrize("memory_mb", [1e-9, 512])
+@pytest.mark.parametrize(
+    "case",
+    CASES,
+    ids=lambda case: "-".join(
+        getattr(v, "__name__", None) or (v if isinstance(v, str) else type(v).__name__) for v in case.values()
+    ),
+)
+def test_loss_and_gradients_are_those_of_all_pairs(case, memory_mb):
+    """Chunks of 16 rows or one of all, any bound and discriminator, weights 1/|G| or 1/N."""
+    net, batch, graph = small_batch(**case, memory_mb=memory_mb)
+    states = net.encoder(batch)
+    found = net.local_global(states, net.encoder.vectors(states, batch), batch)
+    name = case.get("bound", "jsd")
+    name = name if isinstance(name, str) else "nwj"
+    weighting = case.get("weighting", "graph")
+    expected = plain_loss(node_scores(net, batch), graph, name, weighting)
+    assert found.loss.item() == pytest.approx(expected.item(), rel=1e-10)
+    parameters = list(net.parameters())
+    slopes = torch.autograd.grad(3 * found.loss, parameters, allow_unused=True)
+    wanted = torch.autograd.grad(3 * expected, parameters, allow_unused=True)
+    largest = max(float(slope.abs().max()) for slope in wanted if slope is not None)
+    for slope, other in zip(slopes, wanted, strict=True):
+        slope, other = (torch.zeros(()) if each is None else each for each in (slope, other))
+        torch.testing.assert_close(slope, other.expand_as(slope), rtol=1e-8, atol=1e-11 * largest)
+
+
+@pytest.mark.parametrize("weighting", ["graph", "node"])
+@pytest.mark.parametrize("bound", ["jsd", "dv", "infonce"])
+def test_a_bound_is_its_loop(bound, weighting):
+    net, batch, graph = small_batch(bound=bound, weighting=weighting)
+    with torch.no_grad():
+        states = net.encoder(batch)
+        found = net.local_global(states, net.encoder.vectors(states, batch), batch)
+        scores = node_scores(net, batch)
+    assert found.loss.item() == pytest.approx(loop(scores, graph, bound, weighting), rel=1e-10)
+    assert found.accuracy.item() == pytest.approx(accuracy_loop(scores, graph, weighting), rel=1e-10)
+
+
+class Silent(Discriminator):
+    def __init__(self, patch_dim: int, graph_dim: int) -> None:
+        super().__init__()
+
+    def forward(self, patches: torch.Tensor, graphs: torch.Tensor) -> torch.Tensor:
+        return 0 * patches[:, :1] * graphs[:, 0]
+
+
+@given(st.integers(0, 1000))
+def test_jsd_is_bounded(seed):
+    """The estimate never exceeds 2 log 2, and is 0 for a discriminator that says nothing."""
+    for discriminator in ("paper", Silent):
+        net, batch, _ = small_batch(seed, discriminator=discriminator)
+        states = net.encoder(batch)
+        found = net.local_global(states, net.encoder.vectors(states, batch), batch).information.item()
+        assert found <= 2 * math.log(2)
+    assert found == pytest.approx(0, abs=1e-12)
+
+
+def test_weights_add_up_to_one_and_weigh_graphs_alike():
+    _, batch, _ = small_batch()
+    for weighting in ("graph", "node"):
+        weights, copies = pair_weights(batch, weighting, torch.float64)
+        positive, negative = weights(slice(0, batch.members.shape[1]))
+        nodes = batch.sizes * batch.copies
+        expected = batch.copies / 4 if weighting == "graph" else nodes / nodes.sum()
+        torch.testing.assert_close(positive.sum(0), expected.double())
+        assert negative.sum().item() == pytest.approx(1)
+        assert copies.tolist() == batch.copies.tolist()
+
+
+def test_huge_scores_stay_finite_and_normal():
+    scores, weight, none = torch.tensor([[-500.0, -95.0, 500.0]]), torch.full((1, 3), 1e-6), torch.zeros(1, 3)
+    loss, slope = BOUNDS["jsd"].slope(scores, Pairs(none, weight, torch.ones(3), torch.zeros(())))
+    assert loss.item() == pytest.approx(500e-6)
+    assert slope.min() > torch.finfo(torch.float32).tiny  # no denormal numbers
+    torch.testing.assert_close(slope, torch.tensor([[0.0, 0.0, 1e-6]]))
+    loss, slope = BOUNDS["jsd"].slope(scores, Pairs(weight, none, torch.ones(3), torch.zeros(())))
+    assert loss.item() == pytest.approx(595e-6)
+    torch.testing.assert_close(slope, torch.tensor([[-1e-6, -1e-6, 0.0]]))
+
+
+def test_the_slopes_written_down_are_those_of_autograd():
+    scores = torch.randn(7, 5, dtype=torch.float64) * 20
+    pairs = Pairs(*torch.rand(2, 7, 5, dtype=torch.float64), torch.ones(5), torch.zeros(()))
+    jsd = BOUNDS["jsd"]
+    for found, expected in zip(jsd.slope(scores, pairs), Bound.slope(jsd, scores, pairs), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_the_shortcut_and_three_layers_of_the_discriminator():
+    torch.manual_seed(0)
+    network, x = FeedForward(3, 4), torch.randn(5, 3)
+    hidden = x
+    for layer in (network.first, network.second, network.third):
+        hidden = (hidden @ layer.weight.T + layer.bias).clamp(min=0)
+    torch.testing.assert_close(network(x), hidden + x @ network.shortcut.weight.T + network.shortcut.bias)
+
+
+def test_the_conditioned_discriminator_normalises_and_scales():
+    torch.manual_seed(0)
+    discriminator = ConditionedDiscriminator(4, 4)
+    assert isinstance(discriminator.norm, WeightedBatchNorm)
+    vectors = torch.randn(6, 4) * 1000
+    normal = (vectors - vectors.mean(0)) / torch.sqrt(vectors.var(0, unbiased=False) + 1e-5)
+    torch.testing.assert_close(discriminator.project(vectors, torch.ones(6)), discriminator.whole(normal) / 2)
+
+
+def test_the_prior_sets_encoder_against_discriminator():
+    """D minimises -E log D(u) - E log(1 - D(sigmoid H)); the encoder gets the opposite gradient."""
+    torch.manual_seed(0)
+    matcher, vectors = PriorMatcher(8), torch.randn(6, 8, requires_grad=True)
+    torch.manual_seed(5)
+    found = matcher(vectors, torch.ones(6))
+    found.backward()
+    torch.manual_seed(5)
+    noise = torch.sigmoid(matcher.network(torch.rand(6, 8)))
+    real = torch.sigmoid(matcher.network(torch.sigmoid(vectors)))
+    expected = -noise.log().mean() - (1 - real).log().mean()
+    torch.testing.assert_close(found, expected)
+    parameters = list(matcher.parameters())
+    gradients = torch.autograd.grad(expected, [vectors, *parameters])
+    torch.testing.assert_close(vectors.grad, -gradients[0])
+    for parameter, gradient in zip(parameters, gradients[1:], strict=True):
+        torch.testing.assert_close(parameter.grad, gradient)
+
+
+def test_a_memory_budget_becomes_rows():
+    rows = [torch.zeros(5000, 512)]
+    for memory_mb, size in ((512, 2048), (1, 58), (1e-9, 16)):
+        found = LocalGlobal(torch.nn.Identity(), BOUNDS["jsd"], memory_mb=memory_mb)._chunks(rows, 128)
+        assert next(found) == slice(0, size)

@@ -1,0 +1,144 @@
+"""The report: marks, empty cells, counts, README's blocks, and a page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.readme import table1_block, table2_block
+from infograph.cli.reproduce import reproduce
+from infograph.paper.report import cost_of, course, grid_text, table1_sheet, write_report
+from infograph.paper.run import whole_status
+from infograph.paper.table1 import BASES, read_table1
+from infograph.paper.table2 import read_table2
+
+WL = [f"rounds={rounds} normalise=True" for rounds in (1, 2, 3, 4, 5)]
+HISTORY = [
+    {"epoch": n, "loss": 2 / n, "supervised": 1 / n, "transfer": 1 / n, "lr": 0.001, "validation": 3 / n}
+    for n in (1, 2, 3)
+]
+
+
+@pytest.fixture
+def some(results):
+    """WL on MUTAG below the paper, degrees without a paper, a reason, and U0 with the chosen settings."""
+    for repeat, shift in enumerate((-0.001, 0.0, 0.001)):
+        for setting in WL:
+            results.accuracy("MUTAG", "wl", setting, repeat, 0.76 + shift)
+        results.accuracy("MUTAG", "degrees", "default", repeat, 0.85)
+    results.accuracy("MUTAG", "rw", "default", 0, 0.0, empty="needs <1 TB> | more")
+    for rate, outer in ((0.01, [0.7, 0.8, 0.9]), (0.001, [0.9, 0.91, 0.92])):
+        results.accuracy("IMDB-BINARY", "infograph", f"layers=4 lr={rate}", 0, outer)
+    results.search(decay=0.0, lam=1e-4)
+    base = np.linspace(1, 2, 40)
+    results.error("U0", "supervised", base)
+    results.error("U0", "infograph*", 0.6 * base, lam=1e-4, history=HISTORY)
+    results.error("U0", "atom-counts", 0.01 * base)
+    (results.folder / "table1" / "MUTAG-other-0-12345678.json").write_text("{}")
+    return results.folder
+
+
+def test_the_report_is_whole_and_escaped(some, tmp_path):
+    report = write_report(some, tmp_path / "out")
+    assert report.summary == (
+        "Table 1: 2 of the paper's 52 figures were measured. The paper's lies inside our interval 0 times; "
+        "ours is above it 1 times, below it 1 times.",
+        "Table 2: 3 of the paper's 36 figures were measured. The paper's lies inside our interval 0 times; "
+        "ours is above it 3 times, below it 0 times.",
+        "Result files of other settings, not shown: 1.",
+    )
+    page, tables = report.page.read_text(), report.tables.read_text()
+    assert not re.search(r"""(src|href)=["']?(http|//)""", page) and "<script" not in page
+    assert "needs &lt;1 TB&gt; | more" in page and "a &lt;fast&gt; one" in page
+    assert "GraphMAE" in page and "not measured here" in page and page.count("</svg>") == 2
+    assert "3 of 5 repeats" in page and "6 of 27 settings" in page
+    assert "needs &lt;1 TB> \\| more" in tables and "GraphMAE" not in tables and "Variants" not in tables
+    rows = [line for line in tables.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) > 2 for row in rows)
+
+
+def test_nothing_at_all_is_a_report_of_empty_tables(tmp_path):
+    report = write_report(tmp_path / "none", tmp_path / "out")
+    assert report.summary[1].startswith("Table 2: 0 of the paper's 36 figures were measured.")
+    page = report.page.read_text()
+    assert "search for weight decay and lambda on alpha is not over" in page and "<svg" not in page
+
+
+def test_best_of_a_column_is_bold_and_empty_cells_are_seen(some):
+    sheet = table1_sheet(read_table1(some))
+    column = sheet.head.index("MUTAG")
+    rows = {row[0].lines[0]: row[column] for row in sheet.rows}
+    assert [name for name, entry in rows.items() if entry.bold] == ["node degrees"]
+    assert rows["WL"].lines == ("76.00 ± 0.10", "76.00 ± 0.10", "80.72 ± 3.00", "-4.72", "3 of 5 repeats")
+    assert rows["node degrees"].lines == ("85.00 ± 0.00", "85.00 ± 0.00", "3 of 5 repeats")
+    assert rows["SP"].lines == ("not run", "", "85.22 ± 2.43")
+    assert rows["RW"].lines[0] == "no figure" and rows["RW"].lines[-1] == "needs <1 TB> | more"
+    assert rows["majority class"].lines == ("66.49",)
+
+
+def test_readme_blocks(some):
+    first, second = table1_block(read_table1(some)), table2_block(read_table2(some))
+    assert first.splitlines()[0] == "| method | MUTAG | IMDB-BINARY |"  # those with results
+    assert "Not run yet: PTC_MR, REDDIT-BINARY, REDDIT-MULTI-5K, IMDB-MULTI." in first
+    assert "76.0 ± 0.1<br>76.0 (80.72)<br>3 of 5 repeats" in first and "not run<br>(72.30)" in first
+    (u0,) = [line for line in second.splitlines() if line.startswith("| U0")]
+    assert "| 1.50<br>(0.3204) | not run<br>(1.16) |" in u0
+    assert "| 0.900<br>0.60 (0.44) |" in u0 and "**0.0150**<br>0.01" in u0
+    assert "Not run yet: mu" in second and "| mu" not in second
+    assert "lambda 0.0001 for InfoGraph\\*" in second and "is not over" not in second
+
+
+def test_figures_and_words_of_the_grid(some):
+    assert course(read_table1(some)["IMDB-BINARY", "infograph"]) == {
+        (4, 0.01): pytest.approx({10: 70.0, 20: 80.0, 100: 90.0}),
+        (4, 0.001): pytest.approx({10: 90.0, 20: 91.0, 100: 92.0}),
+    }
+    assert grid_text(["layers=4 lr=0.1", "layers=8 lr=0.1", "layers=4 lr=0.1"]) == "layers 4 / 8, lr 0.1"
+    assert grid_text(["default", "default"]) == "one setting"
+
+
+def test_costs_are_those_of_whole_cells(results):
+    setting = "layers=4 lr=0.01"
+    results.accuracy("MUTAG", "infograph", setting, 0, [0.8, 0.8], lacking="diverged", seconds=1, peak=9999)
+    for repeat, seconds in ((1, 12.0), (2, 20.0), (3, 14.0)):
+        results.accuracy("MUTAG", "infograph", setting, repeat, [0.8] * 3, seconds=seconds, peak=1200)
+    found = read_table1(results.folder)["MUTAG", "infograph"].found
+    assert cost_of(found) == ("14", "1,200") and cost_of(found[:1]) == ("", "")
+
+
+def test_how_far_it_is(some):
+    found = whole_status(some)
+    wl = found["table1", "MUTAG", "wl"]
+    assert (wl.done, wl.cells, wl.seconds, wl.unknown) == (15, 25, 30.0, 0)
+    assert found["table1", "PTC_MR", "wl"].unknown == 25
+    assert found["table2", "U0", "infograph*"].done == 1 and found["table2", "G", "infograph*"].seconds == 60
+    assert sum(state.cells for (_, column, _), state in found.items() if column == "search") == 6
+
+
+def test_the_verbs(some, tmp_path):
+    run = CliRunner()
+    written = run.invoke(reproduce, ["report", "--results", str(some), "--out", str(tmp_path / "out")])
+    assert written.exit_code == 0 and "Table 1: 2 of the paper's 52" in written.output
+    assert (tmp_path / "out" / "report.html").is_file() and (tmp_path / "out" / "tables.md").is_file()
+    shown = run.invoke(reproduce, ["status", "--results", str(some)])
+    assert shown.exit_code == 0 and "wl 15/25" in shown.output
+    listed = json.loads(run.invoke(reproduce, ["status", "--results", str(some), "--json"]).stdout)
+    row = next(each for each in listed if (each["column"], each["row"]) == ("MUTAG", "wl"))
+    assert (row["table"], row["done"], row["cells"], row["seconds"]) == ("table1", 15, 25, 30.0)
+
+
+def test_variants_stand_beside_their_base(results, tmp_path):
+    for repeat in (0, 1):
+        results.accuracy("MUTAG", "infograph", BASES["infograph"], repeat, [0.8, 0.82, 0.81])
+    results.variant("MUTAG", "linear", 1, [0.83, 0.85, 0.84])
+    written = write_report(results.folder, tmp_path / "out")
+    _, _, section = written.tables.read_text().partition("## Variants")
+    first, second = re.findall(r"^\| (InfoGraph<br>.*?|a linear.*?) \| (.*?) \|", section, re.MULTILINE)
+    assert first == ("InfoGraph<br>layers=4 lr=0.001", "82.0 ± 0.0<br>82.0<br>2 of 5 repeats")
+    assert second[1] == "85.0<br>85.0<br>+3.0<br>1 of 5 repeats"
+    assert "<h2>Variants</h2>" in written.page.read_text() and "GK<br>" not in section
+    assert "3.0<br>1 of 5 repeats | not run | not run | not run |" in section
