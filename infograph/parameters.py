@@ -29,6 +29,10 @@ def check_parameters(owner: Any) -> None:
         InvalidParameter: says which, what it is and what it may be.
     """
     given = owner.get_params(deep=False)
+    for name, value in given.items():
+        if isinstance(value, type) and issubclass(value, Spec):
+            cls = value.__name__
+            raise InvalidParameter(f"{name}={cls} is a class: give an object, {cls}(...)")
     try:
         validate_parameter_constraints(owner._parameter_constraints, given, type(owner).__name__)
     except InvalidParameterError as error:

@@ -159,6 +159,21 @@ def test_nested_names_work_with_short_forms(mutag):
         model.set_params(objective__lambda=1)
 
 
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        (InfoGraph(objective=Larger), "objective=Larger is a class: give an object"),
+        (InfoGraph(encoder=infograph.GIN), "encoder=GIN is a class: give an object"),
+        (InfoGraph(objective=Spread()), "must be .* or an instance of .*MutualInformation"),
+        (InfoGraphClassifier(Larger()), "must be .* or an instance of .*Objective"),
+        (InfoGraph(objective=MutualInformation(discriminator=Bilinear(4, 4))), "discriminator"),
+    ],
+)
+def test_what_stands_in_the_wrong_place_is_refused(model, word, mutag):
+    with pytest.raises(InvalidParameter, match=word):
+        model.fit(mutag)
+
+
 def test_an_encoder_that_would_not_see_edges_is_refused(mutag):
     class Plain(torch.nn.Module):
         def forward(self, x, edge_index, batch):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
 from torch import distributed as dist
 
@@ -88,7 +88,7 @@ class InfoGraph(GraphTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
         "dim": [Interval(Integral, 1, None, closed="left")],
-        "objective": [StrOptions({"infograph"}), HasMethods(["build", "loss"])],
+        "objective": [StrOptions({"infograph"}), MutualInformation],
         "epochs": [Interval(Integral, 0, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],

@@ -60,7 +60,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
     """Base of InfoGraphRegressor and InfoGraphClassifier, which say what is predicted."""
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
-        "objective": [StrOptions(set(OBJECTIVES)), HasMethods(["build", "loss"])],
+        "objective": [StrOptions(set(OBJECTIVES)), Objective],
         "dim": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 0, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
 from infograph.nn.norm import all_sum
@@ -69,6 +70,8 @@ class MutualInformation(Spec):
         """The contrast for an encoder, with a discriminator of fresh weights."""
         width = sum(encoder.widths) if self.patches == "all" else encoder.widths[-1]
         make = self.discriminator
+        if isinstance(make, nn.Module):
+            raise InvalidParameter("discriminator is a module: give its class, made with the widths it sees")
         made = (DISCRIMINATORS[make] if isinstance(make, str) else make)(width, encoder.dim)
         bound = BOUNDS[self.bound] if isinstance(self.bound, str) else self.bound
         return LocalGlobal(made, bound, self.weighting, self.patches, self.memory_mb)
