@@ -12,8 +12,9 @@ run: .venv/ready
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
-test-all: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# The slow ones start clusters and several processes each: one after the other.
+test-all: test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 
 check: .venv/ready wheel
 	$(BIN)/ruff check .
