@@ -266,11 +266,6 @@ def _path(spec: Spec, name: str) -> str:
     return next((path for path in spec.get_params() if path.rpartition("__")[2] == name), "")
 
 
-def from_flat(cls: type[Estimator], params: Mapping[str, Any]) -> Estimator:
-    """An estimator with all parameters given by their flat names, as result files have them."""
-    return cls(**{name: restored(value) for name, value in nested(cls.__name__, params).items()})
-
-
 def nested(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The saved parameters of a model of version 1 as version 2 has them."""
     if name not in FLAT:

@@ -65,9 +65,9 @@ def index(
 
     [bold]infograph index model QM9 --metric euclidean --approximate --out index[/bold]
     """
-    from infograph.estimators.base import load
+    from infograph.estimators.base import check_embeds, load
     from infograph.index import GraphIndex
-    from infograph.index.graph_index import check_faiss, check_transforms
+    from infograph.index.graph_index import check_faiss
     from infograph.index.store import check_index_folder
     from infograph.io import check_outputs
 
@@ -75,7 +75,7 @@ def index(
     check_index_folder(out)
     check_faiss(approximate)
     fitted = load(model)
-    check_transforms(fitted)
+    check_embeds(fitted)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
     chosen = None if columns == "all" else names(columns)
     built = GraphIndex.build(fitted, graphs, metric=metric, approximate=approximate, columns=chosen)

@@ -240,6 +240,9 @@ def in_options(text: str) -> str:
 
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
     refused = re.fullmatch(r"The '(\w+)' parameter of \w+ must be (.+)\. Got (.+) instead\.", text)
+    unknown = re.fullmatch(r"'(\w+)' is no parameter of (.+)", text)
+    if unknown:
+        return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
     if refused:
         return f"--{refused[1].replace('_', '-')} must be {refused[2]}, not {refused[3]}"
     names = "unlabelled|labelled|validation|test|label|y|n_models"

@@ -480,11 +480,6 @@ def constant(values: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(np.nanstd(values, axis=0) <= ROUNDING * np.abs(np.nanmean(values, axis=0)))
 
 
-def binary_exponent(values: FloatArray) -> NDArray[np.int32]:
-    """The e of every column, so that its values / 2^e are at most 1. (G, T) -> (T,)."""
-    return np.asarray(np.frexp(np.nanmax(np.abs(values), axis=0, initial=0.0))[1])
-
-
 # ---- classes
 
 

@@ -22,7 +22,6 @@ from infograph.data.labels import (
     ClassTargets,
     Targets,
     Task,
-    binary_exponent,
     class_targets,
     listed,
     match_names,
@@ -398,10 +397,7 @@ def r_squared(given: NDArray[np.float64], predicted: NDArray[np.float64]) -> flo
     if known.sum() < 2:
         raise InvalidTarget(f"{known.sum()} labelled graphs to score by: R^2 needs at least two")
     given, predicted = given[known], predicted[known]
-    shifts = np.column_stack([given - predicted, given - given.mean()])
-    exponent = binary_exponent(shifts)[1]  # squares of 1e200 or 1e-200 are no float64
-    with np.errstate(over="ignore"):
-        error, deviation = np.sum(np.ldexp(shifts, -exponent) ** 2, axis=0)
+    error, deviation = np.sum((given - predicted) ** 2), np.sum((given - given.mean()) ** 2)
     return float(1 - error / deviation) if deviation else float(not error)
 
 
@@ -504,7 +500,8 @@ def check_embeds(model: Any) -> None:
     """
     if not hasattr(model, "transform"):
         raise InvalidParameter(
-            f"{_article(type(model).__name__)} predicts and has no vectors: use infograph predict"
+            f"{_article(type(model).__name__)} has no transform(graphs) and so no vectors: take InfoGraph or "
+            f"another model that has, or predict with this one"
         )
 
 

@@ -21,7 +21,14 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align, fingerprint
 from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter
-from infograph.estimators.architecture import AnyEncoder, EncoderSpec, choose_device, encoder_spec, schema_for
+from infograph.estimators.architecture import (
+    GIN,
+    AnyEncoder,
+    EncoderSpec,
+    choose_device,
+    encoder_spec,
+    schema_for,
+)
 from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of, unchanged_on_error
 from infograph.estimators.folder import State
 from infograph.nn.batch import Batch
@@ -132,9 +139,9 @@ class InfoGraph(GraphTransformer):
 
     @classmethod
     def paper(cls, **changed: Any) -> Self:
-        """With the paper's settings, whatever today's defaults are."""
+        """With the paper's settings, whatever today's defaults are; of those it searches, the middle ones."""
         known = cls._get_param_names()
-        return cls(**{**{name: value for name, value in PAPER.items() if name in known}, **changed})
+        return cls(**{**{name: frozen(value) for name, value in PAPER.items() if name in known}, **changed})
 
     def _parts(self) -> dict[str, Spec]:
         objective = MutualInformation() if self.objective == "infograph" else self.objective
@@ -401,8 +408,8 @@ class InfoGraph(GraphTransformer):
 
 PAPER = {
     "dim": 512,
-    "encoder": "gin",
-    "objective": "infograph",
+    "encoder": GIN(layers=4, readout="sum", norm=True, learn_eps=False, node_features="auto"),
+    "objective": MutualInformation("jsd", "paper", weighting="graph", patches="all", prior=0.0),
     "epochs": 20,
     "lr": 1e-3,
     "batch_size": 128,

@@ -88,7 +88,7 @@ class GraphIndex:
             columns: the graph columns to keep; all by default.
         """
         check_metric(metric)
-        check_transforms(model)
+        check_embeds(model)
         check_faiss(approximate)
         known = as_graphset(graphs, schema=schema_of(model), keep=True)  # bonds, to draw molecules
         store = Store.of_graphs(known, embedded(model, known), columns)
@@ -399,15 +399,6 @@ def schema_of(model: Any) -> Schema | None:
     """What the graphs of a model must look like; None where it does not say."""
     schema = getattr(model, "schema_", None)
     return schema if isinstance(schema, Schema) else None
-
-
-def check_transforms(model: Any) -> None:
-    """Refuse models that have no vectors."""
-    if not hasattr(model, "transform"):
-        raise InvalidParameter(
-            f"a {type(model).__name__} has no transform(graphs) and so no vectors: expected a fitted "
-            f"estimator such as InfoGraph"
-        )
 
 
 def embedded(model: Any, graphs: GraphSet) -> Any:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 import infograph
 from infograph.data.convert import objects
 from infograph.data.graphset import GraphSet, concatenate, open_graphs, save_graphs
-from infograph.data.schema import LEVELS, Column
 from infograph.data.vectors import graph_values
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.nearest import Approximate, check_vectors, norms_of
@@ -110,7 +109,7 @@ class Store:
                 f"the id {known!r} is in the index already: give the new graphs other ids, for instance "
                 f"as_graphset(graphs, ids=[...])"
             )
-        graphs = concatenate([self.graphs, _with_columns(other.graphs, self.graphs)])
+        graphs = concatenate([self.graphs, other.graphs], fill=True)
         vectors = np.concatenate([self.vectors, other.vectors])
         norms = np.concatenate([self.norms, other.norms])
         return Store(graphs.ids, vectors, norms, all_columns(graphs), graphs)
@@ -119,27 +118,6 @@ class Store:
 def all_columns(graphs: GraphSet) -> dict[str, NDArray[Any]]:
     """The graph columns as the user knows them."""
     return {column.name: graph_values(graphs, column.name) for column in graphs.schema.graph}
-
-
-def _with_columns(graphs: GraphSet, like: GraphSet) -> GraphSet:
-    """The graphs with exactly the columns of others: missing values are NaN, "" or of no known category."""
-    counts = {"node": graphs.n_nodes, "edge": graphs.n_edges, "graph": len(graphs)}
-    schema, changed = graphs.schema, dict[str, Any]()
-    for level in LEVELS:
-        own, columns = getattr(graphs, level), getattr(like.schema, level)
-        schema = schema.replace(level, [graphs.schema.column(level, c.name) or c for c in columns])
-        changed[level] = {
-            c.name: own[c.name] if c.name in own else _missing(c, counts[level]) for c in columns
-        }
-    return replace(graphs, schema=schema, **changed)
-
-
-def _missing(column: Column, n_rows: int) -> NDArray[Any]:
-    if column.kind == "categorical":
-        return np.full(n_rows, column.unknown, np.int32)
-    if column.kind == "text":
-        return np.full(n_rows, "", np.str_)
-    return np.full((n_rows, column.width) if column.width != 1 else n_rows, np.nan, np.float32)
 
 
 # The folder of a saved index, file by file.

@@ -234,7 +234,10 @@ def test_a_chemists_table(run: Run, tmp_path: Path) -> None:
         ("--target nope", "no graph column 'nope'"),
         ("--target logS --lam 1,x", "'1,x', expected a number, or several"),
         ("--lam 1", "--lam: it needs --target"),
-        ("--target logS --objective supervised --prior 1", "'prior' is no parameter of"),
+        (
+            "--target logS --objective supervised --prior 1",
+            "--prior says nothing here: it is no",
+        ),
         ("--weight-decay 0,1", "--weight-decay: several values are a search"),
         ("--target logS --validation 0 --lam 1,2", "a search over lam needs validation graphs"),
         ("--target logS --objective entropy", "is for classes"),
@@ -266,9 +269,7 @@ def test_models_are_asked_for_what_they_can_do(
     check(run("predict", tmp_path / "none", table), "no model folder")
     check(run("predict", regressor, table, "--columns", "q"), "no graph column 'q'")
     counts = AtomCounts().fit(read_graphs(table), "logS [mol/L]").save(tmp_path / "counts")
-    check(
-        run("embed", counts, table, "--out", tmp_path / "v.csv"), "an AtomCounts predicts and has no vectors"
-    )
+    check(run("embed", counts, table, "--out", tmp_path / "v.csv"), "an AtomCounts has no transform(graphs)")
     assert run("predict", counts, table).code == 0
     about = run("info", counts, "--json").json
     assert about["targets"] == [{"name": "logS [mol/L]", "unit": "mol/L"}] and "dim" not in about

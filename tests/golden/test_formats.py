@@ -1,6 +1,6 @@
 """Everything that was saved in format 1 opens, and is what it was: models, graphs, indices, atlases, shards.
 
-`make.py` says what the folder `format1` holds and how it was made. Only public calls are made here, so that
+`format1/README.md` says what that folder holds. Only public calls are made here, so that
 the inside of the package can change.
 
 Numbers are compared on whatever processor the tests run. What is counted is equal to the last bit. A network

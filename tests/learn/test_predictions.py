@@ -129,7 +129,7 @@ def test_models_say_what_they_cannot_do(classifier: InfoGraphClassifier, tmp_pat
     counts = AtomCounts().fit(molecules(), "size")
     for call, message in (
         (lambda: predict_table(vectors, molecules()), "an InfoGraph makes vectors and predicts nothing"),
-        (lambda: check_embeds(counts), "an AtomCounts predicts and has no vectors"),
+        (lambda: check_embeds(counts), "an AtomCounts has no transform"),
         (lambda: predict_table(counts, molecules(), probabilities=True), "no probabilities of classes"),
         (lambda: predict_table(counts, molecules(), std=True), "an AtomCounts is no ensemble"),
         (lambda: predict_table(classifier, molecules(), std=True), "one network .* n_models=5"),
