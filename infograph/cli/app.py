@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -23,22 +24,13 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command("study")(study)
-app.command("train")(train)
-app.command("tune")(tune)
-app.command("embed")(embed)
-app.command("store")(store)
-app.command("predict")(predict)
-app.command("evaluate")(evaluate)
-app.command("compare")(compare)
-app.command("map")(draw)
-app.command("index")(index)
-app.command("search")(search)
-app.command("explore")(explore)
-app.command("history")(history)
 app.add_typer(reproduce, name="reproduce")
-app.command("info")(info)
-app.command("datasets")(datasets)
+VERBS: tuple[Callable[..., None], ...] = (
+    *(study, train, tune, embed, store, predict, evaluate, compare),
+    *(draw, index, search, explore, history, info, datasets),
+)
+for verb in VERBS:
+    app.command("map" if verb is draw else None)(verb)
 
 
 @app.callback(invoke_without_command=True)
@@ -49,7 +41,8 @@ def infograph(
     """Whole graphs to vectors, a few labels to predictions: InfoGraph."""
     if version:
         show(f"infograph {__version__}")
-        raise typer.Exit()
-    if context.invoked_subcommand is None:
+    elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-        raise typer.Exit()
+    else:
+        return
+    raise typer.Exit()

@@ -8,49 +8,30 @@ from typing import Annotated, Any
 
 import typer
 
-from infograph.cli.options import (
-    JUDGING,
-    WHERE,
-    AsJson,
-    Classifiers,
-    ColumnOptions,
-    Errors,
-    Folds,
-    InnerFolds,
-    MaybeSource,
-    ReadingOptions,
-    Repeats,
-    Source,
-    grouped,
-    names,
-    parse_duration,
-    parse_size,
-    source_name,
+from infograph.cli import options as opt
+from infograph.cli.output import print_facts, print_json, print_scores, print_table, show
+from infograph.progress import Report, say
+
+METHODS = (
+    "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, untrained, labels "
+    "and degrees."
 )
-from infograph.cli.output import (
-    print_facts,
-    print_json,
-    print_scores,
-    print_table,
-    say_rejected,
-    show,
-)
-from infograph.progress import Stages, say
+COMPARED = "The folder for the table and the results per method. [default: runs/compare-SOURCE]"
+WHAT = "A model folder, a file of vectors, graphs, or a data set's name."
+TRAINED = "A model folder, or the result file of a table's cell."
 
 
-@grouped
+@opt.grouped
 def evaluate(
     which: Annotated[
         Path, typer.Argument(metavar="VECTORS|MODEL", help="A file of vectors, or a model folder.")
     ],
-    reading: ReadingOptions,
-    source: MaybeSource = None,
-    classifier: Classifiers = "svm-rbf",
-    repeats: Repeats = 5,
-    folds: Folds = 10,
-    inner_folds: InnerFolds = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
-    as_json: AsJson = False,
+    reading: opt.ReadingOptions,
+    source: opt.MaybeSource = None,
+    classifier: opt.Classifiers = "svm-rbf",
+    judging: opt.JudgeOptions = opt.USUAL,
+    seed: opt.FirstSeed = 0,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Cross-validate how well vectors predict a column, with nothing chosen on test folds.
 
@@ -72,17 +53,14 @@ def evaluate(
     if source is not None:  # reading has called the label y
         own = {label if name == LABEL else name: values for name, values in vectors.columns.items()}
         vectors = replace(vectors, columns=own)
-    with Stages() as watch:
-        watch.stage("cross-validation", repeats * folds)
+    with Report() as watch:
         evaluation, left_out = judge(
             vectors,
             label,
-            classifiers=names(classifier) or (),
-            repeats=repeats,
-            folds=folds,
-            inner_folds=inner_folds,
+            classifiers=opt.names(classifier) or (),
             random_state=seed,
-            progress=lambda done, total: watch.advance(done),
+            progress=watch.count("cross-validation"),
+            **vars(judging),
         )
     rows, plan = score_rows(evaluation), evaluation.plan
     if as_json:
@@ -93,43 +71,24 @@ def evaluate(
     if left_out:
         say(f"{left_out} graphs without a vector or a label were left out.")
     print_scores("classifier", rows)
-    show(f"{plan.n_graphs:,} graphs, {plan.folds} folds, {repeats} repeats; ± over repeats.")
+    show(f"{plan.n_graphs:,} graphs, {judging}")
 
 
-@grouped
+@opt.grouped
 def compare(
-    source: Source,
-    columns: ColumnOptions,
-    reading: ReadingOptions,
-    methods: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,...",
-            help="All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, "
-            "untrained, labels and degrees.",
-        ),
-    ] = "all",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder for the table and the results per method. [default: runs/compare-SOURCE]",
-        ),
-    ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="TIME", help="What a method may take, such as 90s, 30m or 2h.")
-    ] = "30m",
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="The same in memory, such as 8G.")] = "8G",
-    workers: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Methods at a time; each is then slower than alone.")
-    ] = 1,
-    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE)] = "local",
-    repeats: Repeats = 5,
-    folds: Folds = 10,
-    inner_folds: InnerFolds = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the first repeat.", rich_help_panel=JUDGING)] = 0,
-    errors: Errors = "raise",
-    as_json: AsJson = False,
+    source: opt.Source,
+    columns: opt.ColumnOptions,
+    reading: opt.ReadingOptions,
+    methods: Annotated[str, opt.option(METHODS, "NAME,...")] = "all",
+    out: Annotated[Path | None, opt.option(COMPARED, "DIR")] = None,
+    budget: Annotated[str, opt.option("What a method may take: 90s, 30m or 2h.", "TIME")] = "30m",
+    memory: Annotated[str, opt.option("The same in memory, such as 8G.", "SIZE")] = "8G",
+    workers: Annotated[int, opt.option("Methods at a time; each is then slower than alone.", "N", min=1)] = 1,
+    on: Annotated[str, opt.option(opt.WHERE, "WHERE")] = "local",
+    judging: opt.JudgeOptions = opt.USUAL,
+    seed: opt.FirstSeed = 0,
+    errors: opt.Errors = "raise",
+    as_json: opt.AsJson = False,
 ) -> None:
     """Compare InfoGraph with kernels, embeddings and plain references on your graphs.
 
@@ -147,38 +106,30 @@ def compare(
     from infograph.io import check_outputs
     from infograph.report.comparison import FILES, HEAD, Comparison, best_line, cells
 
-    out = out or Path("runs") / f"compare-{source_name(source)}"
+    name = opt.source_name(source)
+    out = out or Path("runs") / f"compare-{name}"
     check_outputs([source], *(out / each for each in FILES))
     graphs = reading.read(source, errors=errors, columns=columns)
-    say_rejected(graphs)
-    job = Comparison(
-        graphs, names(methods) or [], source_name(source), Protocol(repeats, folds, inner_folds, seed)
-    )
-    limits = Limits(parse_duration(budget), parse_size(memory))
-    with Stages() as watch:
+    job = Comparison(graphs, opt.names(methods) or [], name, Protocol(**vars(judging), seed=seed))
+    limits = Limits(opt.parse_duration(budget), opt.parse_size(memory))
+    with Report() as watch:
         rows = job.run(out, limits, watch, workers=workers, on=on)
     if as_json:
         print_json({"out": str(out), "table": [vars(row) for row in rows]})
         return
-    best = best_line(rows)
-    print_table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best)
+    print_table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best_line(rows))
     for note in job.notes:
         show(note)
     show(f"Table: {out / 'comparison.html'}")
 
 
-@grouped
+@opt.grouped
 def info(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="WHAT", help="A model folder, a file of vectors, graphs, or a data set's name."
-        ),
-    ],
-    columns: ColumnOptions,
-    reading: ReadingOptions,
-    errors: Errors = "raise",
-    as_json: AsJson = False,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=WHAT)],
+    columns: opt.ColumnOptions,
+    reading: opt.ReadingOptions,
+    errors: opt.Errors = "raise",
+    as_json: opt.AsJson = False,
 ) -> None:
     """Say what a model, a file of vectors, or a set of graphs holds.
 
@@ -202,13 +153,13 @@ def info(
         content = describe_graphs(reading.read(what, errors=errors, columns=columns))
     if as_json:
         print_json(content)
-        return
-    print_facts(in_words(content))
+    else:
+        print_facts(in_words(content))
 
 
 def datasets(
-    root: Annotated[Path | None, typer.Option(help="A folder with data sets, searched first.")] = None,
-    as_json: AsJson = False,
+    root: Annotated[Path | None, opt.option("A folder with data sets, searched first.")] = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """List the benchmark data sets, where each was found, and their statistics.
 
@@ -220,38 +171,21 @@ def datasets(
     if as_json:
         print_json([vars(info) for info in found])
         return
-    rows = [
-        (
-            info.name,
-            info.where,
-            _count(info.graphs),
-            _count(info.classes),
-            _mean(info.mean_nodes),
-            _mean(info.mean_edges),
-        )
-        for info in found
-    ]
+    rows = []
+    for info in found:
+        counts = ("" if each is None else f"{each:,}" for each in (info.graphs, info.classes))
+        means = ("" if each is None else f"{each:.1f}" for each in (info.mean_nodes, info.mean_edges))
+        rows.append((info.name, info.where, *counts, *means))
     print_table(("name", "found", "graphs", "classes", "nodes", "edges"), rows, texts=(1,))
     show("Nodes and edges are means per graph. Any other name of the TU collection is downloaded.")
 
 
-def _count(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"
-
-
-def _mean(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
-
-
 def history(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model folder, or the result file of a table's cell.")
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=TRAINED)],
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A .png, .svg or .csv file.", show_default="the terminal"),
+        Path | None, opt.option("A .png, .svg or .csv file.", "FILE", default="the terminal")
     ] = None,
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Draw the convergence of a training run: every loss term over the epochs, and the validation error.
 
@@ -271,11 +205,9 @@ def history(
     elif out is not None:
         draw_history(records, out, unit=unit)
     if as_json:
-        file = None if out is None else str(out)
-        print_json({"file": file, "unit": unit, "history": records})
-        return
-    if out is None:
+        print_json({"file": None if out is None else str(out), "unit": unit, "history": records})
+    elif out is None:
         head, rows = history_table(records, unit)
-        print_table([name.replace(", ", ",\n") for name in head], rows, texts=())
-        return
-    show(f"{out}: {len(records):,} epochs")
+        print_table([name.replace(", ", ",\n") for name in head], rows)
+    else:
+        show(f"{out}: {len(records):,} epochs")

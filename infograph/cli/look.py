@@ -8,52 +8,41 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from infograph.cli.options import (
-    AsJson,
-    Errors,
-    MapMethod,
-    MaybeSource,
-    ReadingOptions,
-    Source,
-    grouped,
-    names,
-)
-from infograph.cli.output import out, print_json, print_table, say_rejected, show
-from infograph.progress import Stages, say
+from infograph.cli import options as opt
+from infograph.cli.output import finish, print_json, print_table, show
+from infograph.progress import Report, say
 
 if TYPE_CHECKING:
-    from infograph.data.graphset import GraphSet
-    from infograph.data.schema import Schema
     from infograph.index import GraphIndex, Hits
-    from infograph.index.graph_index import Reader
 
-KEPT = 3  # rank, id and score are always shown
-WIDEST = 40  # characters of a column
 LISTED = 50  # groups of duplicates
+COINCIDE = "Cosine distance, or share of the length, up to which vectors coincide."
+FAISS = "Let faiss look where neighbours are likely, or compare with all vectors."
+MAP_DEFAULT = "tsne for a picture, else umap where it is installed"
+MAPPED = "A file of vectors, a model, or what infograph index made."
+REACHED = "The address to listen on; other machines reach any but 127.0.0.1."
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that infograph index made.")]
+Colour = Annotated[
+    str | None,
+    opt.option("The column that colours the points first.", "--colour", "--color", "COLUMN"),
+]
 
 
-@grouped
+@opt.grouped
 def index(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
-    source: Source,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the index.")],
-    reading: ReadingOptions,
+    source: opt.Source,
+    out: Annotated[Path, opt.option("The folder of the index.", "DIR")],
+    reading: opt.ReadingOptions,
     metric: Annotated[
-        Literal["cosine", "euclidean"], typer.Option(help="What makes graphs alike: angle or distance.")
+        Literal["cosine", "euclidean"], opt.option("What makes graphs alike: angle or distance.")
     ] = "cosine",
     approximate: Annotated[
-        bool | None,
-        typer.Option(
-            "--approximate/--exact",
-            help="Let faiss look where neighbours are likely, or compare with all vectors.",
-            show_default="exact up to 100,000 graphs",
-        ),
+        bool | None, opt.option(FAISS, "--approximate/--exact", default="exact up to 100,000 graphs")
     ] = None,
-    columns: Annotated[
-        str, typer.Option(metavar="A,B", help="Graph columns to keep; all for all of them.")
-    ] = "all",
-    errors: Errors = "raise",
-    as_json: AsJson = False,
+    columns: Annotated[str, opt.option("Graph columns to keep; all for all of them.", "A,B")] = "all",
+    errors: opt.Errors = "raise",
+    as_json: opt.AsJson = False,
 ) -> None:
     """Embed graphs once, to search among them with infograph search.
 
@@ -77,44 +66,38 @@ def index(
     fitted = load(model)
     check_embeds(fitted)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
-    chosen = None if columns == "all" else names(columns)
+    chosen = None if columns == "all" else opt.names(columns)
     built = GraphIndex.build(fitted, graphs, metric=metric, approximate=approximate, columns=chosen)
     built.save(out)
-    say_rejected(graphs)
-    about = {"graphs": len(built), "dim": built.vectors.shape[1], "metric": metric}
-    if as_json:
-        rejected = [vars(each) for each in graphs.rejected]
-        form = {"approximate": built.is_approximate, "columns": list(built.columns), "rejected": rejected}
-        print_json({"folder": str(out), **about, **form})
-        return
-    form_word = "approximate" if built.is_approximate else "exact"
-    show(f"{out}: {len(built):,} graphs, vectors of {about['dim']} numbers, {metric}, {form_word} search")
+    about = {
+        "folder": str(out),
+        "graphs": len(built),
+        "dim": built.vectors.shape[1],
+        "metric": metric,
+        "approximate": built.is_approximate,
+        "columns": list(built.columns),
+        "rejected": [vars(each) for each in graphs.rejected],
+    }
+    how = f"{metric}, {'approximate' if built.is_approximate else 'exact'} search"
+    finish(as_json, about, f"{out}: {len(built):,} graphs, vectors of {about['dim']} numbers, {how}")
 
 
-@grouped
+@opt.grouped
 def search(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that infograph index made.")],
-    reading: ReadingOptions,
+    folder: Folder,
+    reading: opt.ReadingOptions,
     query: Annotated[
         str | None,
         typer.Argument(metavar="[QUERY]", help="An id of the index, a file of graphs, or a SMILES."),
     ] = None,
-    count: Annotated[int, typer.Option("-k", help="How many graphs to find.")] = 10,
-    by_id: Annotated[bool, typer.Option("--id", help="QUERY is an id, whatever else it may be.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A page with drawings of the molecules found.")
-    ] = None,
+    count: Annotated[int, opt.option("How many graphs to find.", "-k")] = 10,
+    by_id: Annotated[bool, opt.option("QUERY is an id, whatever else it may be.", "--id")] = False,
+    html: Annotated[Path | None, opt.option("A page with drawings of them.", "FILE")] = None,
     duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="List graphs of the index whose vectors coincide.")
+        bool, opt.option("List graphs of the index whose vectors coincide.", "--duplicates")
     ] = False,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Cosine distance, or share of the length, up to which vectors coincide.",
-            show_default="equal but for roundings",
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    tolerance: Annotated[float | None, opt.option(COINCIDE, default="equal but for roundings")] = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Find the graphs of an index that are most like a given one.
 
@@ -129,9 +112,17 @@ def search(
     [bold]infograph search index --duplicates[/bold]
     """
     from infograph.index import GraphIndex
-    from infograph.io import check_outputs, check_writable
+    from infograph.io import check_outputs, check_writable, replaced_file
+    from infograph.report.pages import cell_text, hits_page
 
-    _check(query, by_id=by_id, duplicates=duplicates, html=html, tolerance=tolerance)
+    if duplicates and (query is not None or by_id or html is not None):
+        raise typer.BadParameter(
+            "--duplicates compares the graphs of the index with each other: leave QUERY, --id and --html out"
+        )
+    if not duplicates and query is None:
+        raise typer.BadParameter("QUERY is missing: an id, a SMILES or a file of graphs; or use --duplicates")
+    if not duplicates and tolerance is not None:
+        raise typer.BadParameter("--tolerance belongs to --duplicates")
     if html is not None:
         check_outputs([folder, query], html)
         check_writable(html)
@@ -141,7 +132,9 @@ def search(
         return
     hits, drawn = _search(opened, str(query), count, reading, by_id=by_id)
     if html is not None:
-        _write_hits_page(html, f"Nearest graphs in {folder.resolve().name}", hits, drawn)
+        with replaced_file(html) as work:
+            page = hits_page(f"Nearest graphs in {folder.resolve().name}", hits, drawn)
+            work.write_text(page, encoding="utf-8")
     if as_json:
         file = None if html is None else str(html)
         print_json({"index": str(folder), "metric": hits.metric, "file": file, "hits": hits.table()})
@@ -149,79 +142,37 @@ def search(
     for one in hits:
         if len(hits) > 1:
             show(f"Nearest to {one.queries[0]}:")
-        _print_hits(one)
+        rows = [{name: value for name, value in row.items() if name != "query"} for row in one.table()]
+        head = list(rows[0]) if rows else ["rank", "id", "score"]
+        print_table(head, [[*map(cell_text, row.values())] for row in rows], texts=(1,))
     if html is not None:
         show(f"{html}: {hits.rows.size:,} graphs")
 
 
-def _check(query: str | None, *, by_id: bool, duplicates: bool, html: Path | None, tolerance: Any) -> None:
-    """Refuse options that exclude each other."""
-    if duplicates and (query is not None or by_id or html is not None):
-        raise typer.BadParameter(
-            "--duplicates compares the graphs of the index with each other: leave QUERY, --id and --html out"
-        )
-    if not duplicates and query is None:
-        raise typer.BadParameter("QUERY is missing: an id, a SMILES or a file of graphs; or use --duplicates")
-    if not duplicates and tolerance is not None:
-        raise typer.BadParameter("--tolerance belongs to --duplicates")
-
-
 def _search(
-    index: GraphIndex, query: str, count: int, reading: ReadingOptions, *, by_id: bool
+    index: GraphIndex, query: str, count: int, reading: opt.ReadingOptions, *, by_id: bool
 ) -> tuple[Hits, dict[Any, str]]:
     """What was found, and the SMILES of the queries by their ids."""
     from infograph.data.molecules import SMILES
-    from infograph.index.graph_index import is_path, schema_of
+    from infograph.errors import InvalidGraph, InvalidParameter
+    from infograph.index.graph_index import as_queries, is_path, schema_of
 
     if by_id or query in index:
-        hits = index.search_id(query, count)
-        known = index.columns.get(SMILES.name)
-        row = index.row(query)
+        hits, known, row = index.search_id(query, count), index.columns.get(SMILES.name), index.row(query)
         return hits, {} if known is None else {index.ids[row].item(): str(known[row])}
     schema = schema_of(index.model)
-    graphs = reading.read(query, schema=schema) if is_path(query) else _molecule(query, schema)
+    if is_path(query):
+        graphs = reading.read(query, schema=schema)
+    else:
+        try:
+            graphs = as_queries(query, schema, name=query)
+        except InvalidGraph as error:
+            raise InvalidParameter(
+                f"{query!r} is no id of this index, no file, and no usable molecule: {error.problem}"
+            ) from error
     smiles = graphs.graph.get(SMILES.name)
     drawn = {} if smiles is None else dict(zip(graphs.ids.tolist(), map(str, smiles), strict=True))
     return index.search(graphs, count), drawn
-
-
-def _molecule(query: str, schema: Schema | None) -> GraphSet:
-    """A text that is no id and no file, as a molecule; the error says all three."""
-    from infograph.errors import InvalidGraph, InvalidParameter
-    from infograph.index.graph_index import as_queries
-
-    if schema is None or schema.option("hydrogens") is None:
-        raise InvalidParameter(
-            f"{query!r} is no file, and no SMILES either, as this index does not hold molecules; none of its "
-            f"graphs has that id"
-        )
-    try:
-        return as_queries(query, schema, name=query)
-    except InvalidGraph as error:
-        raise InvalidParameter(
-            f"{query!r} is no id of this index, no file, and as a molecule it cannot be used: {error.problem}"
-        ) from error
-
-
-def _print_hits(hits: Hits) -> None:
-    """A table; on a narrow terminal columns are left out from the right."""
-    from infograph.report.pages import cell_text
-
-    rows = hits.table()
-    names = [name for name in rows[0] if name != "query"] if rows else ["rank", "id", "score"]
-    cells = {name: [_short(cell_text(row[name])) for row in rows] for name in names}
-    wide = {name: max(map(len, [name, *column])) for name, column in cells.items()}
-    shown = list(names)
-    while len(shown) > KEPT and sum(wide[name] + 2 for name in shown) - 2 > out().width:
-        shown.pop()
-    print_table(shown, zip(*(cells[name] for name in shown), strict=True), texts=(1,))
-    if len(shown) < len(names):
-        left_out = ", ".join(map(repr, names[len(shown) :]))
-        say(f"Too narrow for: {left_out}; a wider terminal, --json or --html has all columns.")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def _print_duplicates(groups: list[list[Any]], total: int, *, as_json: bool) -> None:
@@ -230,10 +181,7 @@ def _print_duplicates(groups: list[list[Any]], total: int, *, as_json: bool) -> 
         print_json({"graphs": total, "duplicates": n_graphs, "groups": groups})
         return
     if groups:
-        rows = [
-            [str(place + 1), str(len(group)), ", ".join(map(str, group))]
-            for place, group in enumerate(groups)
-        ]
+        rows = [(str(n), str(len(each)), ", ".join(map(str, each))) for n, each in enumerate(groups, 1)]
         print_table(("group", "graphs", "ids"), rows[:LISTED], texts=(2,))
     if len(groups) > LISTED:
         say(f"... and {len(groups) - LISTED:,} more groups; --json has all of them.")
@@ -241,36 +189,17 @@ def _print_duplicates(groups: list[list[Any]], total: int, *, as_json: bool) -> 
     show(f"{n_graphs:,} of {total:,} graphs are in {len(groups):,} {noun} of coinciding vectors")
 
 
-def _write_hits_page(path: Path, title: str, hits: Hits, drawn: dict[Any, str]) -> None:
-    from infograph.io import replaced_file
-    from infograph.report.pages import hits_page
-
-    with replaced_file(path) as work:
-        work.write_text(hits_page(title, hits, drawn), encoding="utf-8")
-
-
-@grouped
+@opt.grouped
 def draw(
-    which: Annotated[
-        Path,
-        typer.Argument(
-            metavar="VECTORS|MODEL|INDEX", help="A file of vectors, a model, or what infograph index made."
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="A .png picture, an .html page to look around in, or .parquet."),
-    ],
-    reading: ReadingOptions,
-    source: MaybeSource = None,
-    colour: Annotated[
-        str | None,
-        typer.Option("--colour", "--color", metavar="COLUMN", help="The column that colours the points."),
-    ] = None,
-    method: MapMethod = None,
-    title: Annotated[str, typer.Option(help="Stands above the map.")] = "",
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the map.")] = 0,
-    as_json: AsJson = False,
+    which: Annotated[Path, typer.Argument(metavar="VECTORS|MODEL|INDEX", help=MAPPED)],
+    out: Annotated[Path, opt.option("A .png picture, an .html page to look around in, or .parquet.", "FILE")],
+    reading: opt.ReadingOptions,
+    source: opt.MaybeSource = None,
+    colour: Colour = None,
+    method: Annotated[opt.Method | None, opt.option(opt.NEIGHBOURS, default=MAP_DEFAULT)] = None,
+    title: Annotated[str, opt.option("Stands above the map.")] = "",
+    seed: Annotated[int, opt.option("Seed of the map.", min=0, max=2**32 - 1)] = 0,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Draw a map on which near points are similar graphs.
 
@@ -285,71 +214,48 @@ def draw(
 
     [bold]infograph map index --out map.html[/bold]
     """
-    from infograph.io import check_outputs
-
-    check_outputs([which, source], out)
-    read = None if source is None else lambda schema: reading.read(source, schema=schema)
-    how: dict[str, Any] = {"method": method, "title": title, "random_state": seed}
-    write = _write_map_page if out.suffix in (".html", ".parquet") else _draw_picture
-    about = write(which, read, out, colour, how)
-    if as_json:
-        print_json({"file": str(out), **about})
-        return
-    if about["left_out"]:
-        say(f"{about['left_out']} graphs without a vector were left out.")
-    show(f"{out}: {about['points']:,} graphs")
-
-
-def _draw_picture(
-    which: Path, read: Reader | None, out: Path, colour: str | None, how: dict[str, Any]
-) -> dict[str, Any]:
-    from infograph.index.graph_index import represent
+    from infograph.explore import make_atlas, write_map, write_points
+    from infograph.index.graph_index import index_of, represent
+    from infograph.index.store import is_index
+    from infograph.io import check_outputs, check_writable
+    from infograph.look.project import choose_method
     from infograph.report.figures import draw_embeddings
 
-    if out.suffix != ".png":
+    if out.suffix not in (".png", ".html", ".parquet"):
         raise typer.BadParameter(f"--out {out}: expected a name that ends in .png, .html or .parquet")
-    how = {**how, "method": how["method"] or "tsne"}
-    vectors = represent(which, read)
-    drawn = draw_embeddings(vectors, out, column=colour, **how)
-    return {"points": drawn, "left_out": len(vectors) - drawn, "method": how["method"]}
-
-
-def _write_map_page(
-    which: Path, read: Reader | None, out: Path, colour: str | None, how: dict[str, Any]
-) -> dict[str, Any]:
-    from infograph.explore import make_atlas, write_map, write_points
-    from infograph.index.graph_index import index_of
-    from infograph.index.store import is_index
-    from infograph.io import check_writable
-    from infograph.look.project import choose_method
-
-    check_writable(out)  # before the work
-    index, left_out = index_of(which, read)
-    how = {**how, "method": choose_method(len(index), how["method"]), "title": how["title"] or which.stem}
-    with Stages() as watch:
-        atlas = make_atlas(index, which if is_index(which) else None, colour=colour, watch=watch, **how)
-        (write_points if out.suffix == ".parquet" else write_map)(index, atlas, out)
-    return {"points": len(index), "left_out": left_out, "method": how["method"]}
+    check_outputs([which, source], out)
+    read = None if source is None else lambda schema: reading.read(source, schema=schema)
+    how: dict[str, Any] = {"title": title, "random_state": seed}
+    if out.suffix == ".png":
+        how["method"] = method or "tsne"
+        vectors = represent(which, read)
+        points = draw_embeddings(vectors, out, column=colour, **how)
+        left_out = len(vectors) - points
+    else:
+        check_writable(out)  # before the work
+        index, left_out = index_of(which, read)
+        points = len(index)
+        how |= {"method": choose_method(points, method), "title": title or which.stem}
+        with Report() as watch:
+            atlas = make_atlas(index, which if is_index(which) else None, colour=colour, watch=watch, **how)
+            (write_points if out.suffix == ".parquet" else write_map)(index, atlas, out)
+    if left_out and not as_json:
+        say(f"{left_out} graphs without a vector were left out.")
+    about = {"file": str(out), "points": points, "left_out": left_out, "method": how["method"]}
+    finish(as_json, about, f"{out}: {points:,} graphs")
 
 
 def explore(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that infograph index made.")],
-    port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.")] = 8765,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; other machines reach any but 127.0.0.1.")
-    ] = "127.0.0.1",
+    folder: Folder,
+    port: Annotated[int, opt.option("The port; 0 takes any that is free.")] = 8765,
+    host: Annotated[str, opt.option(REACHED)] = "127.0.0.1",
     token: Annotated[
-        str | None,
-        typer.Option(help="What visitors must know.", show_default="made up where others can come in"),
+        str | None, opt.option("What visitors must know.", default="made up where others can come in")
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    colour: Annotated[
-        str | None,
-        typer.Option("--colour", "--color", metavar="COLUMN", help="The column that colours the map first."),
-    ] = None,
+    browser: Annotated[bool, opt.option("Open the page.", "--browser/--no-browser")] = True,
+    colour: Colour = None,
     method: Annotated[
-        Literal["umap", "tsne", "pca"] | None,
-        typer.Option(help="How the map is made.", show_default="umap where it is installed"),
+        opt.Method | None, opt.option("How the map is made.", default="umap where it is installed")
     ] = None,
 ) -> None:
     """Look at all graphs of an index on a map: search, compare, choose regions, place new graphs.
@@ -366,7 +272,7 @@ def explore(
     check_server()
     index = GraphIndex.open(folder)
     open_socket(host, port).close()  # before the work
-    with Stages() as watch:
+    with Report() as watch:
         atlas = make_atlas(index, folder, colour=colour, method=method, watch=watch)
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from infograph.cli.options import WHERE, AsJson, grouped, names, parse_duration
-from infograph.cli.output import print_json, print_table, show
-from infograph.progress import err, say
+from infograph.cli import options as opt
+from infograph.cli.output import finish, print_json, print_table, show
+from infograph.progress import ProgressReport, say
 
 if TYPE_CHECKING:
     from infograph.cells import Cell, Result
-    from infograph.evaluate.evaluation import Score
     from infograph.evaluate.published import Figure
-    from infograph.paper.run import Done, Status
+    from infograph.paper.run import Done
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-Results = Annotated[Path, typer.Option(metavar="DIR", help="Where result files are kept.")]
+Results = Annotated[Path, opt.option("Where result files are kept.", "DIR")]
 RESULTS = Path("results")
+PROTOCOLS = {"leak-free": "leak-free, %", "paper": "best on test, %"}
 
 
-def status(results: Results = RESULTS, as_json: AsJson = False) -> None:
+@reproduce.command()
+def status(results: Results = RESULTS, as_json: opt.AsJson = False) -> None:
     """Show how many cells of each table are done, and how long the others will take.
 
     Times are those of equal cells that are done, one after the other. --json has every method on its own.
@@ -53,25 +54,25 @@ def status(results: Results = RESULTS, as_json: AsJson = False) -> None:
         for column in dict.fromkeys(column for column, _ in mine):
             part = {row: state for (where, row), state in mine.items() if where == column}
             state = total(part.values())
-            rows.append((f"  {column}", f"{state.done}/{state.cells}", str(state), _missing(part)))
+            missing = [
+                f"{row} {each.done}/{each.cells}" if each.done else row
+                for row, each in part.items()
+                if each.done < each.cells
+            ]
+            of_it = "all" if len(missing) == len(part) and not state.done else ", ".join(missing)
+            rows.append((f"  {column}", f"{state.done}/{state.cells}", str(state), of_it))
     print_table(("", "done", "time left", "of it"), rows, texts=(2, 3))
     show("Times are for one cell after the other.")
 
 
-reproduce.command()(status)
-
-
+@reproduce.command()
 def report(
     results: Results = RESULTS,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder for report.html and tables.md.",
-            show_default="DIR/report of --results",
-        ),
+        opt.option("The folder for report.html and tables.md.", "DIR", default="DIR/report of --results"),
     ] = None,
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Write both tables beside the paper's, from the results that are there; nothing is computed.
 
@@ -82,51 +83,40 @@ def report(
     from infograph.paper.report import write_report
 
     written = write_report(results, results / "report" if out is None else out)
-    if as_json:
-        print_json({"page": written.page, "tables": written.tables, "summary": written.summary})
-        return
-    for sentence in written.summary:
-        show(sentence)
-    show(f"Report: {written.page}")
-
-
-reproduce.command()(report)
+    content = {"page": written.page, "tables": written.tables, "summary": written.summary}
+    finish(as_json, content, *written.summary, f"Report: {written.page}")
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """Which cells, how many at a time, for how long, and where their results are."""
 
-    cells: Annotated[
-        str, typer.Option(metavar="PATTERN", help="Only cells whose name is like this: 'MUTAG wl * 0'.")
-    ] = "*"
+    cells: Annotated[str, opt.option("Only cells whose name is like this: 'MUTAG wl * 0'.", "PATTERN")] = "*"
     workers: Annotated[
-        int, typer.Option(min=1, help="Processes of one thread each; 1 uses all threads here.")
+        int, opt.option("Processes of one thread each; 1 uses all threads here.", "N", min=1)
     ] = 1
-    on: Annotated[str, typer.Option(metavar="WHERE", help=WHERE)] = "local"
-    budget: Annotated[str, typer.Option(metavar="TIME", help="Stop after so long: 90s, 30m or 2h.")] = ""
+    on: Annotated[str, opt.option(opt.WHERE, "WHERE")] = "local"
+    budget: Annotated[str, opt.option("Stop after so long: 90s, 30m or 2h.", "TIME")] = ""
     results: Results = RESULTS
 
     def run(self, stages: Iterable[Sequence[Cell]]) -> list[Result]:
         """Compute the cells of all stages, and say how far it is; the last stage's results."""
-        until = time.time() + parse_duration(self.budget) if self.budget else None
-        done: list[Done] = []
+        until = time.time() + opt.parse_duration(self.budget) if self.budget else None
+        results: list[Result | None] = []
         for stage in stages:
             chosen = [cell for cell in stage if fnmatch(cell.name.casefold(), self.cells.casefold())]
-            done = self._run_stage(chosen, until)
-            if any(each.result is None for each in done):
+            results = [each.result for each in self._run_stage(chosen, until)]
+            if None in results:
                 break
-        return [each.result for each in done if each.result is not None]
+        return [each for each in results if each is not None]
 
-    def _run_stage(self, cells: Sequence[Cell], until: float | None) -> list[Done]:
+    def _run_stage(self, cells: Sequence[Cell], until: float | None) -> Iterator[Done]:
         from infograph.paper.run import Durations, run_grid
-        from infograph.progress import ProgressReport
 
         known = Durations(self.results, cells)
         left = known.status(cells, self.workers)
         if left.done < left.cells:
             say(f"{left.done} of {left.cells} cells are there; left: {left}")
-        done = []
         for each in run_grid(
             cells,
             self.results,
@@ -134,35 +124,34 @@ class RunOptions:
             on=self.on,
             budget=None if until is None else until - time.time(),
             begin=lambda cell: say(cell.name),
-            watch=lambda cell: ProgressReport(err()),
+            watch=lambda cell: ProgressReport(),
         ):
-            done.append(each)
+            yield each
             if each.outcome == "read":
                 continue
             what = each.reason
             if each.result is not None:
-                known.add(each.cell, each.result["measured"]["seconds"])
-                reason = each.result.get("empty") or each.result.get("lacking")
-                what = reason or f"{each.result['measured']['seconds']:.1f} s"
+                seconds = each.result["measured"]["seconds"]
+                known.add(each.cell, seconds)
+                what = each.result.get("empty") or each.result.get("lacking") or f"{seconds:.1f} s"
             left = known.status(cells, self.workers)
             say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
-        return done
 
 
 @reproduce.command()
-@grouped
+@opt.grouped
 def table1(
     running: RunOptions,
     data: Annotated[
-        str, typer.Option(metavar="A,B", help="Data sets: small for the four small ones, all for six.")
+        str, opt.option("Data sets: small for the four small ones, all for six.", "A,B")
     ] = "small",
-    method: Annotated[str, typer.Option(metavar="A,B", help="Methods, as in compare; all for all.")] = "all",
-    repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in the paper.")] = 5,
+    method: Annotated[str, opt.option("Methods, as in compare; all for all.", "A,B")] = "all",
+    repeats: Annotated[int, opt.option("Repeats; 5 in the paper.", min=1, max=5)] = 5,
     protocol: Annotated[
         Literal["both", "leak-free", "paper"],
-        typer.Option(help="Figures to show: all chosen on inner folds, or the best setting on test folds."),
+        opt.option("Figures to show: all chosen on inner folds, or the best setting on test folds."),
     ] = "both",
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Table 1: accuracy of unsupervised methods. A run that was stopped goes on where it was.
 
@@ -173,20 +162,21 @@ def table1(
     from infograph.evaluate.published import paper_table1
     from infograph.paper.table1 import SMALL, table1_cells
 
-    columns = SMALL if data == "small" else pick_names("data set", names(data) or [], paper_table1().datasets)
-    rows = pick_names("method", names(method) or [], METHODS)
+    known = paper_table1().datasets
+    columns = SMALL if data == "small" else pick_names("data set", opt.names(data) or [], known)
+    rows = pick_names("method", opt.names(method) or [], METHODS)
     found = running.run([table1_cells(columns, rows, range(repeats))])
     _show_table1(found, {name: each.title for name, each in METHODS.items()}, protocol, as_json=as_json)
 
 
 @reproduce.command()
-@grouped
+@opt.grouped
 def variants(
     running: RunOptions,
-    data: Annotated[str, typer.Option(metavar="A,B", help="Data sets, of the four small ones.")] = "all",
-    variant: Annotated[str, typer.Option(metavar="A,B", help="Variants; all for all.")] = "all",
-    repeats: Annotated[int, typer.Option(min=1, max=5, help="Repeats; 5 in Table 1.")] = 5,
-    as_json: AsJson = False,
+    data: Annotated[str, opt.option("Data sets, of the four small ones.", "A,B")] = "all",
+    variant: Annotated[str, opt.option("Variants; all for all.", "A,B")] = "all",
+    repeats: Annotated[int, opt.option("Repeats; 5 in Table 1.", min=1, max=5)] = 5,
+    as_json: opt.AsJson = False,
 ) -> None:
     """InfoGraph and others with one thing changed at a time, in a table of its own.
 
@@ -195,104 +185,41 @@ def variants(
     from infograph.cells import pick_names
     from infograph.paper.table1 import SMALL, VARIANTS, variant_cells
 
-    columns = pick_names("data set", names(data) or [], SMALL)
-    rows = pick_names("variant", names(variant) or [], VARIANTS)
+    columns = pick_names("data set", opt.names(data) or [], SMALL)
+    rows = pick_names("variant", opt.names(variant) or [], VARIANTS)
     found = running.run([variant_cells(columns, rows, range(repeats))])
-    _show_table1(found, {name: each.title for name, each in VARIANTS.items()}, as_json=as_json)
+    _show_table1(found, {name: each.title for name, each in VARIANTS.items()}, "both", as_json=as_json)
 
 
-@reproduce.command()
-@grouped
-def table2(
-    running: RunOptions,
-    target: Annotated[str, typer.Option(metavar="A,B", help="QM9's targets; all for all twelve.")] = "all",
-    objective: Annotated[
-        str, typer.Option(metavar="A,B", help="Rows of the table; all for objectives and references.")
-    ] = "all",
-    epochs: Annotated[int, typer.Option(help="Epochs of training; 500 in the paper.")] = 10,
-    lam: Annotated[
-        float | None, typer.Option(help="Lambda of InfoGraph and InfoGraph*. [default: chosen on alpha]")
-    ] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(help="Adam's L2 penalty. [default: chosen on alpha]")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the weights.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Table 2: errors on QM9 with 5,000 labels. A run that was stopped goes on where it was.
-
-    Lambda and weight decay are those with the least validation error on alpha, whose cells come first.
-
-    Example: [bold]infograph reproduce table2 --target U0,alpha --objective supervised,infograph*[/bold]
-    """
-    from infograph.paper.table2 import table2_stages
-
-    stages = table2_stages(
-        running.results,
-        names(target) or [],
-        names(objective) or [],
-        lam=lam,
-        weight_decay=weight_decay,
-        epochs=epochs,
-        seed=seed,
-    )
-    found = running.run(stages)
-    if as_json:
-        print_json([{key: value for key, value in r.items() if key != "test_errors"} for r in found])
-        return
-    rows = [
-        (
-            r["settings"]["target"],
-            r["settings"]["objective"],
-            r.get("empty") or f"{r['scores']['test_mae']:.4g}",
-            r["unit"],
-        )
-        for r in found
-    ]
-    print_table(("target", "method", "test error", "unit"), rows, texts=(1, 3))
-
-
-def _show_table1(
-    found: Sequence[Result], titles: Mapping[str, str], protocol: str = "both", *, as_json: bool = False
-) -> None:
+def _show_table1(found: Sequence[Result], titles: Mapping[str, str], protocol: str, *, as_json: bool) -> None:
     """Figures by one protocol or both, and the paper's."""
     from infograph.evaluate.published import paper_score
     from infograph.paper.table1 import collect, group
 
-    shown = ("leak-free", "paper") if protocol == "both" else (protocol,)
+    shown = [name for name in PROTOCOLS if protocol in ("both", name)]
     rows = []
     for (data, method), results in group(found).items():
         evaluation = collect(results)
         row: dict[str, Any] = {"data": data, "method": titles[method], "empty": results[0]["empty"]}
         row["cells"] = [result["cell"] for result in results]
         if evaluation is not None:
-            scores = {"leak-free": evaluation.leak_free, "paper": evaluation.paper}
-            row |= {name: _percent(scores[name]()) for name in shown}
+            scores = {"leak-free": evaluation.leak_free(), "paper": evaluation.paper()}
+            row |= {name: (100 * scores[name].mean, 100 * scores[name].std) for name in shown}
             row |= {"settings": len(evaluation.candidates), "repeats": len(evaluation.seeds), "empty": ""}
         rows.append({**row, "published": paper_score(titles[method], data)})
     if as_json:
         print_json(rows)
         return
-    heads = {"leak-free": "leak-free, %", "paper": "best on test, %"}
-    lines = [
-        (
-            row["data"],
-            row["method"],
-            *(_figure(row.get(name)) for name in shown),
-            _figure(row["published"]),
-            row["empty"] or f"{row['settings']} x {row['repeats']}",
-        )
-        for row in rows
-    ]
-    head = ("data", "method", *(heads[name] for name in shown), "paper, %", "runs")
+    lines = []
+    for row in rows:
+        figures = (_figure(row.get(name)) for name in (*shown, "published"))
+        runs = row["empty"] or f"{row['settings']} x {row['repeats']}"
+        lines.append((row["data"], row["method"], *figures, runs))
+    head = ("data", "method", *(PROTOCOLS[name] for name in shown), "paper, %", "runs")
     print_table(head, lines, texts=(1, len(head) - 1))
     show(
         "Leak-free: all chosen on inner folds. Best on test: the paper's protocol. Runs: settings x repeats."
     )
-
-
-def _percent(score: Score) -> Figure:
-    return 100 * score.mean, 100 * score.std
 
 
 def _figure(value: Figure | None) -> str:
@@ -302,10 +229,38 @@ def _figure(value: Figure | None) -> str:
     return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
 
 
-def _missing(part: Mapping[str, Status]) -> str:
-    """The methods that are not done, with their cells; those with nothing at all just by name."""
-    texts = []
-    for row, state in part.items():
-        if state.done < state.cells:
-            texts.append(f"{row} {state.done}/{state.cells}" if state.done else row)
-    return ", ".join(texts) if len(texts) < len(part) or any("/" in each for each in texts) else "all"
+@reproduce.command()
+@opt.grouped
+def table2(
+    running: RunOptions,
+    target: Annotated[str, opt.option("QM9's targets; all for all twelve.", "A,B")] = "all",
+    objective: Annotated[
+        str, opt.option("Rows of the table; all for objectives and references.", "A,B")
+    ] = "all",
+    epochs: Annotated[int, opt.option("Epochs of training; 500 in the paper.")] = 10,
+    lam: Annotated[
+        float | None, opt.option("Lambda of InfoGraph and InfoGraph*. [default: chosen on alpha]")
+    ] = None,
+    weight_decay: Annotated[float | None, opt.option("Adam's L2 penalty. [default: chosen on alpha]")] = None,
+    seed: Annotated[int, opt.option("Seed of the split and of the weights.")] = 0,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Table 2: errors on QM9 with 5,000 labels. A run that was stopped goes on where it was.
+
+    Lambda and weight decay are those with the least validation error on alpha, whose cells come first.
+
+    Example: [bold]infograph reproduce table2 --target U0,alpha --objective supervised,infograph*[/bold]
+    """
+    from infograph.paper.table2 import table2_stages
+
+    chosen = opt.names(target) or [], opt.names(objective) or []
+    settings: dict[str, Any] = {"lam": lam, "weight_decay": weight_decay, "epochs": epochs, "seed": seed}
+    found = running.run(table2_stages(running.results, *chosen, **settings))
+    if as_json:
+        print_json([{key: value for key, value in each.items() if key != "test_errors"} for each in found])
+        return
+    rows = []
+    for each in found:
+        error = each.get("empty") or f"{each['scores']['test_mae']:.4g}"
+        rows.append((each["settings"]["target"], each["settings"]["objective"], error, each["unit"]))
+    print_table(("target", "method", "test error", "unit"), rows, texts=(1, 3))

@@ -28,7 +28,7 @@ from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
 from infograph.look.describe import cluster_sentence, edge_counts, percent
 from infograph.look.project import Method, choose_method, project
-from infograph.progress import OnProgress, Silent, Watch
+from infograph.progress import OnProgress, Watch
 
 ATLAS = "atlas"  # the folder inside that of the index, with one per method and seed
 MAX_IDS = 20_000  # graphs whose ids the page has from the start
@@ -178,7 +178,7 @@ def _count(count: int, what: str) -> str:
 
 def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | None) -> Atlas:
     """Everything about an index that takes time; each part is a stage for `watch`."""
-    watch = watch or Silent()
+    watch = watch or Watch()
     watch.stage("map", 100)
     points = lay_out(
         index.vectors, method, random_state, progress=lambda done, total: watch.advance(100 * done // total)

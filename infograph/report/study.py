@@ -27,7 +27,7 @@ from infograph.evaluate.published import Figure, paper_score
 from infograph.io import check_own, check_writable, replaced_file
 from infograph.look.project import NAMES, Method, choose_method, project
 from infograph.parameters import described
-from infograph.progress import Progress, Silent, Watch
+from infograph.progress import Progress, Watch
 from infograph.report.describe import describe_graphs, in_words
 from infograph.report.figures import as_svg, draw_map, history_figure, make_figure, map_figure
 from infograph.report.pages import Sheet, bar, render, text
@@ -150,7 +150,7 @@ def study(
         method: of the map.
         watch: is told about progress.
     """
-    estimator, watch = estimator or InfoGraph(), watch or Silent()
+    estimator, watch = estimator or InfoGraph(), watch or Watch()
     check_names(classifiers)
     if repeats < 1:
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")

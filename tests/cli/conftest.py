@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from infograph.cli import main
 from tests.workers.processes import PATIENCE
 
 SMALL = ("--epochs", "2", "--dim", "8", "--layers", "2")
+QUICK = ("--epochs", "2", "--dim", "16")
+SHORT = ("--epochs", "1", "--dim", "8")
 MOLECULES = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
 
 
@@ -31,6 +33,14 @@ class Result:
 
 
 Run = Callable[..., Result]
+
+
+def check(done: Result, *expected: str) -> None:
+    """Exit code 2, nothing on standard output, one line on standard error that says what is wrong."""
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.strip().splitlines()) == 1 and "Traceback" not in done.err
+    for text in expected:
+        assert text in done.err
 
 
 @pytest.fixture
@@ -87,6 +97,50 @@ def molecule_model(tmp_path_factory: pytest.TempPathFactory, molecules: Path) ->
     folder = tmp_path_factory.mktemp("molecules") / "model"
     assert main(["train", str(molecules), "--out", str(folder), *SMALL]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """64 molecules: a value of which a third is missing, and a class."""
+    path = tmp_path_factory.mktemp("mine") / "mine.csv"
+    values = ["" if i % 3 == 0 else f"{i / 9:.3f}" for i in range(64)]
+    kinds = ["yes" if i % 2 else "no" for i in range(64)]
+    rows = [f"mol{i},{'C' * (i // 8)}{MOLECULES[i % 8]},{values[i]},{kinds[i]}" for i in range(64)]
+    path.write_text("name,smiles,logS [mol/L],active\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def regressor(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
+    """Two networks that predict the value."""
+    folder = tmp_path_factory.mktemp("mine") / "model"
+    words = ["train", str(table), "--smiles", "smiles", "--target", "logS", "--out", str(folder)]
+    assert main([*words, *QUICK, "--n-models", "2"]) == 0
+    return folder
+
+
+def write_table(path: Path, head: str, values: Sequence[str]) -> Path:
+    """Molecules m0, m1, ... with a column, or several in one text."""
+    rows = [f"m{i},{'C' * (i // 8)}{MOLECULES[i % 8]},{value}" for i, value in enumerate(values)]
+    path.write_text("\n".join([f"name,smiles,{head}", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def energies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A table of energies in eV, and a network that predicts them."""
+    folder = tmp_path_factory.mktemp("energies")
+    table = write_table(folder / "ev.csv", "b [eV]", [f"{i / 7}" for i in range(48)])
+    assert main(["train", str(table), "--target", "b", "--out", str(folder / "m"), *SHORT]) == 0
+    return table, folder / "m"
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory, molecules: Path, molecule_model: Path) -> Path:
+    """An index of 24 molecules."""
+    path = tmp_path_factory.mktemp("search") / "index"
+    assert main(["index", str(molecule_model), str(molecules), "--out", str(path)]) == 0
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -42,13 +42,9 @@ def test_mistake_is_one_line_without_traceback(run_alone: Run, tmp_path: Path) -
     assert "Traceback" in loud.err
 
 
-def test_narrow_terminal_shows_every_line_whole(run_alone: Run, mutag_model: Path) -> None:
-    for words in (("datasets",), ("info", "MUTAG"), ("info", mutag_model), ("train", "--help")):
-        done = run_alone(*words, COLUMNS="60")
-        assert done.code == 0
-        table = [line for line in done.out.splitlines() if not line.startswith("Nodes and edges")]
-        assert max(map(len, table)) <= 60
-        assert "REDDIT-MULTI-5K" in done.out or words != ("datasets",)
+def test_a_narrow_terminal(run_alone: Run) -> None:
+    done = run_alone("datasets", COLUMNS="60")
+    assert "REDDIT-MULTI-5K" in done.out and max(map(len, done.out.splitlines()[:-1])) <= 60
 
 
 def test_reader_that_leaves_is_no_error(mutag_model: Path) -> None:
@@ -76,13 +72,10 @@ def test_interrupted_training_can_be_resumed(tmp_path: Path, run_alone: Run) -> 
         wait_for(lambda: (kept_epochs(state) or 0) >= 2 or process.poll() is not None)
         err = interrupted(process)
     assert process.returncode == 130, err
-    assert "Traceback" not in err
     last = err.strip().splitlines()[-1]
-    assert last.startswith("Interrupted after epoch ")
-    assert last.endswith("--epochs 100000 --resume")
-    assert not model.exists()
-    done = int(last.split()[3].rstrip(";"))
-    epochs = done + 2
+    assert last.startswith("Interrupted after epoch ") and last.endswith("--epochs 100000 --resume")
+    assert "Traceback" not in err and not model.exists()
+    epochs = int(last.split()[3].rstrip(";")) + 2
     resumed = run_alone(*words, "--epochs", str(epochs), "--resume")
     assert resumed.code == 0, resumed.err
     assert f"{epochs} epochs" in resumed.out

@@ -9,19 +9,9 @@ import numpy as np
 import pytest
 
 from infograph import load
-from infograph.cli import main
 from infograph.data.read import read_graphs
 from infograph.index import GraphIndex, nearest
-from tests.cli.conftest import MOLECULES, Run
-from tests.cli.test_mistakes import check
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, molecules: Path, molecule_model: Path) -> Path:
-    """An index of 24 molecules."""
-    path = tmp_path_factory.mktemp("search") / "index"
-    assert main(["index", str(molecule_model), str(molecules), "--out", str(path)]) == 0
-    return path
+from tests.cli.conftest import MOLECULES, Run, check
 
 
 def test_index_saves_what_the_library_would(
@@ -52,31 +42,22 @@ def test_an_approximate_index(run: Run, molecules: Path, molecule_model: Path, t
     assert found[0]["id"] == "mol0" and found[0]["score"] == 1
 
 
-def test_broken_graphs_are_named(
-    run: Run, molecule_model: Path, broken_molecules: Path, tmp_path: Path
-) -> None:
-    check(run("index", molecule_model, broken_molecules, "--out", tmp_path / "i"), "graph 1 (id 'b')")
-    assert not (tmp_path / "i").exists()
-    done = run("index", molecule_model, broken_molecules, "--out", tmp_path / "i", "--errors", "skip")
-    assert "2 graphs" in done.out and "1 of 3 graphs could not be used" in done.err
-
-
-def test_search_by_smiles_id_and_file(run: Run, folder: Path, tmp_path: Path) -> None:
-    index = GraphIndex.open(folder)
-    by_smiles = run("search", folder, "OCC", "-k", "3", "--json").json
+def test_search_by_smiles_id_and_file(run: Run, index: Path, tmp_path: Path) -> None:
+    opened = GraphIndex.open(index)
+    by_smiles = run("search", index, "OCC", "-k", "3", "--json").json
     assert by_smiles["metric"] == "cosine" and len(by_smiles["hits"]) == 3
-    expected = index.search(["CCO"], 3).table()
+    expected = opened.search(["CCO"], 3).table()
     assert by_smiles["hits"] == [{**row, "query": "OCC"} for row in expected]
-    by_id = run("search", folder, "mol3", "-k", "4", "--json").json["hits"]
-    assert by_id == index.search_id("mol3", 4).table() and "mol3" not in [row["id"] for row in by_id]
-    assert run("search", folder, "mol3", "--id", "-k", "4", "--json").json["hits"] == by_id
+    by_id = run("search", index, "mol3", "-k", "4", "--json").json["hits"]
+    assert by_id == opened.search_id("mol3", 4).table() and "mol3" not in [row["id"] for row in by_id]
+    assert run("search", index, "mol3", "--id", "-k", "4", "--json").json["hits"] == by_id
     file = tmp_path / "queries.csv"
     file.write_text("title,structure\nfirst,CCO\nsecond,CC#N\n")
     words = ("-k", "2", "--smiles", "structure", "--id-column", "title")
-    both = run("search", folder, file, *words, "--json").json["hits"]
+    both = run("search", index, file, *words, "--json").json["hits"]
     assert [row["query"] for row in both] == ["first", "first", "second", "second"]
     assert [both[0]["id"], both[2]["id"]] == ["mol0", "mol7"]
-    shown = run("search", folder, file, *words).out
+    shown = run("search", index, file, *words).out
     assert "Nearest to first:" in shown and "Nearest to second:" in shown
 
 
@@ -90,22 +71,22 @@ def test_ids_that_look_like_smiles(run: Run, molecule_model: Path, tmp_path: Pat
     assert graph[0]["id"] == "CCN" and len(graph) == 3
 
 
-def test_the_table_and_narrow_terminals(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_on_wide_and_narrow_terminals(
+    run: Run, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    done = run("search", folder, "CCO", "-k", "3")
+    done = run("search", index, "CCO", "-k", "3")
     lines = done.out.splitlines()
     assert lines[0].split() == ["rank", "id", "score", "smiles", "active", "logS"] and len(lines) == 4
     assert lines[1].split() == ["1", "mol0", "1", "CCO", "no", "0"] and done.err == ""
     monkeypatch.setenv("COLUMNS", "30")
-    done = run("search", folder, "CCO", "-k", "3")
-    assert done.out.splitlines()[0].split()[:3] == ["rank", "id", "score"]
-    assert "Too narrow for:" in done.err and "'logS'" in done.err
-    assert max(map(len, done.out.splitlines())) <= 30
+    narrow = run("search", index, "CCO", "-k", "3").out
+    assert "mol0" in narrow and max(map(len, narrow.splitlines())) <= 30
 
 
-def test_the_page(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_the_page(run: Run, index: Path, tmp_path: Path) -> None:
     path = tmp_path / "near.html"
-    done = run("search", folder, "c1ccccc1", "-k", "4", "--html", path)
+    done = run("search", index, "c1ccccc1", "-k", "4", "--html", path)
     assert done.code == 0 and done.out.endswith(f"{path}: 4 graphs\n")
     text = path.read_text()
     assert text.count("data:image/svg+xml;base64,") == 5  # the query, too
@@ -148,24 +129,6 @@ def test_duplicates(run: Run, molecule_model: Path, tmp_path: Path) -> None:
     assert found == {"graphs": 11, "duplicates": 3, "groups": [["m0", "m8", "m9"]]}
     wide = run("search", tmp_path / "index", "--duplicates", "--tolerance", "0.4", "--json").json
     assert wide["duplicates"] > 3
-
-
-def test_mistakes(run: Run, folder: Path, molecule_model: Path, molecules: Path, tmp_path: Path) -> None:
-    check(run("search", folder), "QUERY is missing")
-    check(run("search", folder, "CCO", "--duplicates"), "leave QUERY, --id and --html out")
-    check(run("search", folder, "CCO", "--tolerance", "0.1"), "--tolerance belongs to --duplicates")
-    check(run("search", folder, "--duplicates", "--tolerance", "7"), "tolerance=7.0")
-    check(run("search", folder, "CCO", "-k", "0"), "k=0")
-    check(run("search", folder, "CCO", "--id"), "no graph of this index has the id 'CCO'")
-    check(run("search", folder, "C1CC("), "C1CC(")
-    check(run("search", folder, "CCO", "--html", tmp_path), "is a folder")
-    check(run("search", tmp_path / "none", "CCO"), "no index folder")
-    check(run("search", molecule_model, "CCO"), "is not a saved index")
-    check(run("index", molecule_model, molecules, "--out", molecule_model), "is read here")
-    check(run("index", tmp_path / "none", molecules, "--out", tmp_path / "i"), "no model folder")
-    check(run("index", molecule_model, molecules, "--out", tmp_path / "i", "--columns", "x"), "'x'")
-    check(run("index", molecule_model, molecules, "--out", tmp_path / "i", "--metric", "dot"), "'dot'")
-    assert not (tmp_path / "i").exists()
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

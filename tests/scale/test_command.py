@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as parquet
 import pytest
-from rich.console import Console
 
 from infograph.cli import main
-from infograph.progress import Rows
-from infograph.scale import Progress
 from tests.scale.conftest import Write, column, molecules
 
 Run = Callable[..., tuple[int, str, str]]
@@ -116,17 +112,3 @@ def test_mistakes(
     code, said, problems = run(model, *given)
     assert (code, said if "none" not in given else "") == (2, "")
     assert words in " ".join(problems.split())
-
-
-def test_progress_by_rows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("infograph.progress.EVERY", 0.0)
-    with Rows() as bar:
-        bar(Progress(20_000, 1, 4, 0.25))
-    line = capsys.readouterr().err
-    assert line.startswith("20,000 rows, ") and line.endswith(" per second, 1 of 4 shards\n")
-    text = io.StringIO()
-    monkeypatch.setattr("infograph.progress.err", lambda: Console(file=text, force_terminal=True, width=90))
-    with Rows() as bar:
-        bar(Progress(20_000, 1, 4, 0.25))
-        bar(Progress(40_000, 4, 4, 1.0))
-    assert "40,000 rows" in text.getvalue() and "4 of 4 shards" in text.getvalue()
