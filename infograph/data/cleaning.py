@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.graphset import GraphSet
 from infograph.data.labels import Mark, Task, task_of, without_mark
 from infograph.data.molecules import SMILES, STRIPPED
 from infograph.data.schema import Column
@@ -75,7 +75,12 @@ def resolve_duplicates(
     chosen = [_target(graphs, name, tolerance, classes) for name in names]
     groups, changed = [], {target.name: graphs.graph[target.name].copy() for target in chosen}
     stays = np.ones(len(graphs), bool)
-    for members in _repeated(smiles_of(graphs)):
+    molecules: dict[str, list[int]] = {}
+    for position, text in enumerate(smiles_of(graphs).tolist()):
+        molecules.setdefault(text, []).append(position)
+    for smiles, members in molecules.items():
+        if len(members) == 1:
+            continue
         conflicts = tuple(target.name for target in chosen if target.disagrees(members))
         action: Action = "kept" if rule == "keep" else "dropped" if rule == "drop" and conflicts else "merged"
         resolved: dict[str, Value] = {}
@@ -87,7 +92,7 @@ def resolve_duplicates(
         if action != "kept":
             stays[members if action == "dropped" else members[1:]] = False
         values = {target.name: tuple(map(target.shown, target.stored[members])) for target in chosen}
-        smiles, ids = str(graphs.graph[SMILES.name][members[0]]), tuple(graphs.ids[members].tolist())
+        ids = tuple(graphs.ids[members].tolist())
         groups.append(DuplicateGroup(smiles, ids, values, resolved, conflicts, action))
     report = DuplicateReport(tuple(groups), len(graphs), int(stays.sum()), rule)
     graphs = replace(graphs, graph={**graphs.graph, **changed})
@@ -98,27 +103,16 @@ def smiles_of(graphs: GraphSet) -> NDArray[Any]:
     """The canonical SMILES of molecules. (G,)."""
     if SMILES.name not in graphs.graph:
         have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
-        raise InvalidParameter(
-            f"no graph column 'smiles', which is how molecules are told apart; the graphs have: {have}. "
-            f"Read them from SMILES or SDF, with keep_smiles=True"
-        )
+        raise InvalidParameter(f"no graph column 'smiles' to tell molecules apart; the graphs have: {have}")
     return np.asarray(graphs.graph[SMILES.name])
-
-
-def _repeated(smiles: NDArray[Any]) -> list[IntArray]:
-    """Positions of the graphs of each molecule that stands there more than once, in order."""
-    _, molecule, counts = np.unique(smiles, return_inverse=True, return_counts=True)
-    order = np.argsort(molecule, kind="stable")
-    groups = [group for group in np.split(order, np.cumsum(counts)[:-1]) if len(group) > 1]
-    return sorted(groups, key=lambda group: int(group[0]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Target:
-    """A column to resolve. `stored` is as in the GraphSet: numbers with NaN, or codes with `unknown`."""
+    """A column to resolve."""
 
     column: Column
-    stored: NDArray[Any]
+    stored: NDArray[Any]  # as in the GraphSet: numbers with NaN, or codes with `unknown`
     votes: bool  # classes, whether stored as codes or as numbers
     tolerance: float | None
 
@@ -126,13 +120,16 @@ class _Target:
     def name(self) -> str:
         return self.column.name
 
-    def given(self, members: IntArray) -> NDArray[Any]:
-        """The values that are not missing."""
+    @property
+    def missing(self) -> float:
+        return np.nan if self.column.kind == "float" else self.column.unknown
+
+    def given(self, members: list[int]) -> NDArray[Any]:
         values = self.stored[members]
-        known = ~np.isnan(values) if self.column.kind == "float" else values != self.column.unknown
+        known = ~np.isnan(values) if self.column.kind == "float" else values != self.missing
         return np.asarray(values[known])
 
-    def disagrees(self, members: IntArray) -> bool:
+    def disagrees(self, members: list[int]) -> bool:
         """Whether the values differ, numbers by more than the tolerance (and more than rounding does)."""
         values = self.given(members)
         if not len(values):
@@ -142,19 +139,18 @@ class _Target:
             return bool(most > least)
         return bool(most > least + (self.tolerance or 0) + ROUNDING * max(abs(least), abs(most)))
 
-    def resolve(self, members: IntArray, rule: Rule) -> Any:
+    def resolve(self, members: list[int], rule: Rule) -> Any:
         """The value of the molecule, as it is stored."""
         values = self.given(members)
-        missing = np.nan if self.column.kind == "float" else self.column.unknown
         if not len(values):
-            return missing
+            return self.missing
         if rule == "first" or values.min() == values.max():
             return values[0]
         if self.votes:
             (best, most), *others = Counter(values.tolist()).most_common(2)
-            return missing if others and others[0][1] == most else best
+            return self.missing if others and others[0][1] == most else best
         if self.tolerance is not None and self.disagrees(members):
-            return missing
+            return self.missing
         middle = np.median(values) if rule == "median" else values.mean()
         return np.clip(middle, values.min(), values.max())  # rounding may lead outside
 
@@ -186,48 +182,27 @@ def _target(
 
 @dataclass(frozen=True)
 class DuplicateGroup:
-    """The graphs of one molecule.
-
-    Attributes:
-        smiles: its canonical SMILES.
-        ids: the user's ids, in the order of the input.
-        values: target -> the value of each graph; None where it is missing.
-        resolved: target -> the value that it got; None where it is unlabelled, was dropped or kept as it was.
-        conflicts: the targets whose values disagree, by more than the tolerance where there is one.
-        action: "merged" into one graph, "dropped" altogether, or "kept" as it was.
-    """
+    """The graphs of one molecule."""
 
     smiles: str
     ids: tuple[str | int, ...]
-    values: Mapping[str, tuple[Value, ...]]
-    resolved: Mapping[str, Value]
-    conflicts: tuple[str, ...]
+    values: Mapping[str, tuple[Value, ...]]  # of each target and graph; None where it is missing
+    resolved: Mapping[str, Value]  # the value that each target got; None if none
+    conflicts: tuple[str, ...]  # the targets whose values disagree
     action: Action
 
 
 @dataclass(frozen=True)
 class DuplicateReport:
-    """All molecules that stand in a set more than once, and what was done about them; prints as a sentence.
+    """All molecules that stand there more than once, and what was done about them; prints as a sentence."""
 
-    Attributes:
-        groups: the table, a row per such molecule, in the order of the input.
-        n_graphs, n_left: graphs before and after.
-        rule: what was asked for.
-    """
-
-    groups: tuple[DuplicateGroup, ...]
+    groups: tuple[DuplicateGroup, ...]  # in the order of the input
     n_graphs: int
     n_left: int
     rule: Rule
 
     @property
-    def conflicting(self) -> tuple[DuplicateGroup, ...]:
-        """The molecules with a target whose values disagree."""
-        return tuple(group for group in self.groups if group.conflicts)
-
-    @property
     def count(self) -> str:
-        """How many molecules and graphs this is about."""
         graphs = sum(len(group.ids) for group in self.groups)
         stand = "molecule stands" if len(self.groups) == 1 else "molecules stand"
         return f"{len(self.groups):,} {stand} there more than once ({graphs:,} of {self.n_graphs:,} graphs)"
@@ -235,7 +210,7 @@ class DuplicateReport:
     def __str__(self) -> str:
         if not self.groups:
             return f"No molecule stands there more than once ({self.n_graphs:,} graphs)."
-        names = [group.smiles for group in self.conflicting]
+        names = [group.smiles for group in self.groups if group.conflicts]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         named = f": {', '.join(names[:SHOWN])}{more}" if names else ""
         return (
@@ -252,17 +227,10 @@ def prepare(
     task: Task | None = None,
     unlabelled: Mark | None = None,
 ) -> tuple[GraphSet, list[str]]:
-    """Make unlabelled what is, resolve repeated molecules, and say what a reader must know.
+    """The graphs to learn from, and sentences on stripped pieces and repeated molecules.
 
-    Args:
-        graphs: as they were read.
-        targets: the columns that will be predicted.
-        duplicates: the rule of `resolve_duplicates`; None leaves repetitions as they are and counts them.
-        task: what the targets hold; None decides by the columns.
-        unlabelled: one more value that means unlabelled; the graphs that are given back do not have it.
-
-    Returns:
-        The graphs, and sentences on stripped pieces and repeated molecules.
+    `duplicates` is the rule of `resolve_duplicates` (None only counts), `unlabelled` one more value for no
+    label, and `task` what the targets hold where the columns shall not decide.
     """
     names = [graph_column(graphs.schema, name).name for name in targets]
     graphs = without_mark(graphs, names, unlabelled, needed=True)
@@ -283,10 +251,7 @@ def prepare(
 
 
 def describe_stripped(graphs: GraphSet) -> str:
-    """A sentence on what was stripped, such as "2 of 9 molecules lost a piece: Cl (2x), O (1x)".
-
-    Empty where nothing was.
-    """
+    """Such as "2 of 9 molecules lost a piece: Cl (2x), O (1x)"; empty where none did."""
     texts = [text for text in graphs.graph.get(STRIPPED.name, ()) if text]
     if not texts:
         return ""

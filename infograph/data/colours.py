@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from infograph.data.graphset import GraphSet, IntArray, in_memory, ranges
+from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.data.schema import Column, Schema
 from infograph.io import FolderKind, described, listed_arrays, open_arrays, replaced_folder
 
@@ -59,7 +59,6 @@ class Colouring:
         edge_table: (L, F_e) the encoder's input of every edge code; (1, 0) without edge features.
         graph_counts: K+1 sparse (G, C_k) matrices: how many nodes of each colour a graph has.
         graph_kinds: (G,) a number for every graph, equal for graphs that no encoder tells apart.
-        folder: where it was opened from, if it is a memory map.
     """
 
     node_ptr: IntArray
@@ -69,7 +68,6 @@ class Colouring:
     edge_table: NDArray[np.float32]
     graph_counts: tuple[csr_matrix, ...]
     graph_kinds: IntArray
-    folder: Path | None = None
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -222,15 +220,12 @@ def group_rows(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     keys = [np.zeros(len(columns[0]), np.uint64) for _ in range(2)]
     for column in columns:
         for values in column.reshape(len(column), math.prod(column.shape[1:])).T:
-            bits = _bits(values)
+            if values.dtype.kind == "f":
+                bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: minus zero is zero
+            else:
+                bits = values.astype(np.int64).view(np.uint64)
             keys = [_mix(key * FIRST + bits + salt) for key, salt in zip(keys, (FIRST, SECOND), strict=True)]
     return _group(*keys)
-
-
-def _bits(values: NDArray[Any]) -> Hash:
-    if values.dtype.kind != "f":
-        return values.astype(np.int64).view(np.uint64)
-    return (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: minus zero is zero
 
 
 def _group(first_key: Hash, second_key: Hash) -> tuple[IntArray, IntArray]:
@@ -313,12 +308,11 @@ def open_colouring(folder: str | Path) -> Colouring:
             elif k:
                 made.append(made[-1])
         return Colouring(
-            in_memory(arrays["node_ptr"]),
+            np.array(arrays["node_ptr"]),
             tuple(colours),
             tuple(made),
             arrays["node_table"],
             np.array(arrays["edge_table"]),
             tuple(counts),
             arrays["graph_kinds"],
-            folder.absolute(),
         )

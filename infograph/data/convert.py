@@ -92,11 +92,6 @@ def as_graphset(
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
         schema: the schema of a fitted model; the graphs are read and coded its way.
         keep: whether node and edge columns that `schema` lacks stay, unseen by encoders.
-
-    Raises:
-        InvalidGraph: a graph cannot be used; the message names it.
-        InvalidParameter: the source is of no known kind, or empty.
-        SchemaMismatch: the graphs lack a column of `schema`.
     """
     options = ReadOptions(
         errors=errors, schema=schema, node=node, edge=edge, weight=weight, hydrogens=hydrogens, salts=salts
@@ -131,24 +126,25 @@ def _from_list(items: list[Any], options: ReadOptions, ids: Sequence[str | int] 
     if hasattr(first, "edge_index"):
         return _collect(items, _from_data, options, ids, PYG)
     if isinstance(first, tuple):
-        return from_edges(items, options, ids=ids)
+        return _collect(items, _from_tuple, options, ids)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
 
 def _items(source: Any) -> list[Any]:
     if _is_a(source, "torch_geometric.data", "Batch"):
         return list(source.to_data_list())
-    single = (("networkx", "Graph"), ("torch_geometric.data", "Data"), ("rdkit", "Mol"))
-    if any(_is_a(source, package, name) for package, name in single):
+    single = (("torch_geometric.data", "Data"), ("rdkit", "Mol"))
+    if isinstance(source, nx.Graph) or any(_is_a(source, package, name) for package, name in single):
         raise InvalidParameter(f"one single graph ({type(source).__name__}): put it into a list")
     if _is_a(source, "pandas", "DataFrame"):
         raise InvalidParameter("a whole DataFrame: pass its SMILES column, for instance table['smiles']")
+    what = ""
     if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes):
-        raise InvalidParameter(f"cannot read graphs from a {type(source).__name__}; expected {ACCEPTED}")
-    if isinstance(source, np.ndarray) and (source.dtype.kind not in "OUT" or source.ndim != 1):
-        raise InvalidParameter(
-            f"cannot read graphs from an array of {source.dtype}, shape {source.shape}; expected {ACCEPTED}"
-        )
+        what = f"a {type(source).__name__}"
+    elif isinstance(source, np.ndarray) and (source.dtype.kind not in "OUT" or source.ndim != 1):
+        what = f"an array of {source.dtype}, shape {source.shape}"
+    if what:
+        raise InvalidParameter(f"cannot read graphs from {what}; expected {ACCEPTED}")
     return list(source)
 
 
@@ -167,35 +163,20 @@ def _with_ids(graphs: GraphSet, ids: Sequence[str | int] | None) -> GraphSet:
 
 @dataclass(frozen=True)
 class Record:
-    """One graph as a reader found it: n nodes, e arcs.
-
-    Attributes:
-        n_nodes: its number of nodes.
-        edges: (2, e) arcs, numbered from 0.
-        node, edge: raw values per column, one row per node or arc. Floats become float columns; text,
-            integers and booleans become categories.
-        graph: one raw value per column, or None where it is missing.
-        graph_id: the user's id, None for the position in the input.
-    """
+    """One graph as a reader found it: raw values per column, one row per node or arc, None where missing."""
 
     n_nodes: int
-    edges: IntArray
+    edges: IntArray  # (2, e) numbered from 0
     node: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     edge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     graph: Mapping[str, Any] = field(default_factory=dict)
-    graph_id: str | int | None = None
+    graph_id: str | int | None = None  # the position in the input
 
 
 def assemble(
     records: Iterable[Record | Rejected], *, errors: Errors = "raise", columns: Schema | None = None
 ) -> GraphSet:
-    """Check every graph and join them.
-
-    Args:
-        records: graphs, or what stands in the place of one that could not be read.
-        errors: "raise" at the first bad graph, or "skip" it and list it in `rejected`.
-        columns: kinds, units and defaults of columns known beforehand; the rest is inferred from the values.
-    """
+    """Check every graph and join them; `columns` are those known beforehand, the rest is inferred."""
     check_errors(errors)
     good: list[Record] = []
     rejected: list[Rejected] = []
@@ -231,7 +212,7 @@ def _collect(
             made = record(item)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             return Rejected(index, graph_id, str(error.args[0]) if error.args else repr(error))
-        return made if ids is None and made.graph_id is not None else replace(made, graph_id=graph_id)
+        return made if ids is None else replace(made, graph_id=graph_id)
 
     return assemble(
         (attempt(i, item) for i, item in enumerate(items)), errors=options.errors, columns=columns
@@ -239,7 +220,7 @@ def _collect(
 
 
 def check_errors(errors: str) -> None:
-    """Refuse a misspelt `errors`."""
+    """Refuse what is not "raise" or "skip"."""
     if errors not in ("raise", "skip"):
         raise InvalidParameter(f"errors={errors!r}: expected 'raise' or 'skip'")
 
@@ -286,40 +267,37 @@ def _column_problem(values: NDArray[Any], rows: int, expected: tuple[int, ...] |
     if rows and expected is not None and values.shape[1:] != expected:
         width, first = (math.prod(shape) for shape in (values.shape[1:], expected))
         return f"{width} numbers each, while the first graph has {first}; every graph needs the same width"
-    if values.dtype.kind != "f" or (np.abs(values) <= LARGEST).all():
+    fits = np.abs(values) <= LARGEST if values.dtype.kind == "f" else np.True_
+    if fits.all():
         return ""
-    finite = np.isfinite(values)
-    row = int(np.argwhere(~finite if not finite.all() else np.abs(values) > LARGEST)[0][0])
-    if finite.all():
+    row = int(np.argwhere(~fits)[0][0])
+    if np.isfinite(values[row]).all():
         return f"a number in row {row} is too large for 32 bits ({values[row]}); rescale the column"
     return f"not a finite number in row {row} ({values[row]}); fill or drop it before"
 
 
 def _join(records: Sequence[Record], rejected: Sequence[Rejected], known: Schema) -> GraphSet:
-    stored: dict[str, dict[str, NDArray[Any]]] = {level: {} for level in LEVELS}
-    columns: dict[str, list[Column]] = {level: [] for level in LEVELS}
+    stored: dict[str, Any] = {level: {} for level in LEVELS}
+    columns: dict[str, Any] = dict.fromkeys(LEVELS, ())
     for level in LEVELS:
         for name in dict.fromkeys(name for record in records for name in getattr(record, level)):
             kept = known.column(level, name)
             if level == "graph":
-                values, column = store_graph_column(
-                    name, [record.graph.get(name) for record in records], kept
-                )
+                raw = [record.graph.get(name) for record in records]
+                values, column = store_graph_column(name, raw, kept)
             else:
                 parts = [getattr(record, level)[name] for record in records]
                 joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
                 values, column = store_column(name, joined, kept)
             stored[level][name] = values
-            columns[level].append(column)
+            columns[level] += (column,)
     return GraphSet(
         node_ptr=pointer(np.array([record.n_nodes for record in records])),
         edge_ptr=pointer(np.array([record.edges.shape[1] for record in records])),
         edges=np.concatenate([record.edges for record in records], axis=1).astype(np.int32),
-        node=stored["node"],
-        edge=stored["edge"],
-        graph=stored["graph"],
+        **stored,
         ids=id_array([record.graph_id for record in records]),
-        schema=Schema(tuple(columns["node"]), tuple(columns["edge"]), tuple(columns["graph"])),
+        schema=Schema(**columns),
         rejected=tuple(rejected),
     )
 
@@ -417,21 +395,8 @@ def is_missing(value: object) -> bool:
     return value is None or nan or type(value).__name__ == "NAType"
 
 
-def from_edges(
-    graphs: Iterable[tuple[Any, ...]],
-    options: ReadOptions | None = None,
-    *,
-    ids: Sequence[str | int] | None = None,
-) -> GraphSet:
-    """`(edge_index, node_features)` tuples -> GraphSet; arcs are taken as they are.
-
-    `edge_index` is (2, e), or (e, 2) pairs in a list; `node_features` is (n, F) floats or integers, (n,)
-    categories, or the number of nodes where there are no features.
-    """
-    return _collect(graphs, _from_tuple, options or ReadOptions(), ids)
-
-
 def _from_tuple(pair: tuple[Any, ...]) -> Record:
+    """`edge_index` is (2, e), or (e, 2) pairs in a list; `node_features` may be just the number of nodes."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         what = f"a {type(pair).__name__}" + (f" of {len(pair)}" if isinstance(pair, tuple | list) else "")
         raise ValueError(f"{what}, expected a tuple (edge_index, node_features)")
@@ -449,11 +414,7 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
 
 
 def _from_data(data: Any) -> Record:
-    """A PyG `Data`. Integers are categories, one column per dimension; `pos` is no encoder's input.
-
-    `x`, `z` and `pos` become node columns, `edge_attr` edge columns, `edge_weight` the weight of messages,
-    `y` a graph column and `id` the graph's id.
-    """
+    """A PyG `Data`. Integers are categories, one column per dimension; `pos` is no encoder's input."""
     if not hasattr(data, "edge_index"):
         raise TypeError(f"expected a PyG Data, got {type(data).__name__}")
 
@@ -505,17 +466,12 @@ def from_networkx(
 ) -> GraphSet:
     """networkx graphs, directed or not, simple or multi, with any hashable node ids -> GraphSet.
 
-    Attributes are taken by name. Without a kind, an attribute is a float where all its values are numbers (or
-    sequences of numbers) and not all of them integers; anything else is a category. A categorical attribute
-    that some nodes or edges of a graph lack is "unknown" there; a missing float is an error, and so is an
-    attribute that a graph has nowhere. A float attribute called "pos" or "position" is where a node is in
-    space. Graph attributes (`graph.graph`) of plain types become graph columns, `id` the graph's id.
-
-    Args:
-        graphs: the graphs.
-        options: `node`, `edge` and `weight` name attributes; a fitted model's `schema` does so instead.
-        ids: the user's ids; by default the graph attribute `id`, or the position.
-        everything: whether all attributes are kept where `node` and `edge` do not choose.
+    Attributes are taken by name, or all of them (`everything`). Without a kind, an attribute is a float where
+    all its values are numbers (or sequences of numbers) and not all of them integers; anything else is a
+    category. A categorical attribute that some nodes or edges of a graph lack is "unknown" there; a missing
+    float is an error, and so is an attribute that a graph has nowhere. A float attribute called "pos" or
+    "position" is where a node is in space. Graph attributes (`graph.graph`) of plain types become graph
+    columns, `id` the graph's id.
     """
     graphs, options = list(graphs), options or ReadOptions()
     node, edge, weight, schema = options.node, options.edge, options.weight, options.schema
@@ -535,10 +491,7 @@ def from_networkx(
 def _columns(
     graphs: Sequence[nx.Graph], choice: Choice, level: Level, schema: Schema | None, everything: bool
 ) -> list[Column]:
-    """The attributes that become columns: those chosen, or all there are. This is the policy for attributes.
-
-    They are as wide as a fitted model knows them: graphs without edges do not show that.
-    """
+    """The attributes that become columns, as wide as a fitted model knows them."""
     view = "nodes" if level == "node" else "edges"
     if choice is None and everything:
         rows = (row[-1] for graph in graphs for row in getattr(graph, view)(data=True))
@@ -553,7 +506,7 @@ def _columns(
                 f"the {level} attribute {name!r} as {kind!r}: expected 'categorical' or 'float'"
             )
         values = (row[-1] for graph in graphs for row in getattr(graph, view)(data=name))
-        kind = kind or _infer(value for value in values if value is not None)
+        kind = kind or _attribute_kind(value for value in values if value is not None)
         place = level == "node" and kind == "float" and name in POSITIONS
         known = None if schema is None else schema.column(level, name)
         width = 1 if known is None else known.width
@@ -561,7 +514,7 @@ def _columns(
     return columns
 
 
-def _infer(values: Iterable[Any]) -> Kind:
+def _attribute_kind(values: Iterable[Any]) -> Kind:
     kind: Kind = "categorical"
     for value in values:
         if hasattr(value, "detach") or isinstance(value, FLOATS):
@@ -580,8 +533,11 @@ def _record(graph: nx.Graph, known: Schema) -> Record:
     nodes = list(graph.nodes.values())
     edges = np.array(ends, dtype=np.int64).reshape(-1, 2).T  # (2, e)
     rows = np.arange(len(arcs))
-    if not graph.is_directed():
-        edges, rows = _both_ways(edges)
+    if not graph.is_directed():  # both arcs of every edge in turn; a loop is one arc
+        rows = np.repeat(rows, 2)
+        edges = np.stack([edges.T, edges.T[:, ::-1]], axis=1).reshape(-1, 2).T  # (2, 2e)
+        keep = (edges[0] != edges[1]) | (np.arange(len(rows)) % 2 == 0)
+        edges, rows = edges[:, keep], rows[keep]
     own = graph.graph.get("id")
     columns = {name: v for name, v in graph.graph.items() if isinstance(name, str) and isinstance(v, PLAIN)}
     columns.pop("id", None)
@@ -593,14 +549,6 @@ def _record(graph: nx.Graph, known: Schema) -> Record:
         graph=columns,
         graph_id=own if isinstance(own, str | int) else None,
     )
-
-
-def _both_ways(edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Both arcs of every undirected edge in turn, and the edge each came from; a loop is one arc."""
-    rows = np.repeat(np.arange(edges.shape[1]), 2)
-    arcs = np.stack([edges.T, edges.T[:, ::-1]], axis=1).reshape(-1, 2).T  # (2, 2e)
-    keep = (arcs[0] != arcs[1]) | (np.arange(len(rows)) % 2 == 0)
-    return arcs[:, keep], rows[keep]
 
 
 def _attribute(rows: Sequence[Mapping[str, Any]], column: Column, level: Level) -> NDArray[Any]:
@@ -639,7 +587,10 @@ def to_networkx(graphs: GraphSet) -> list[nx.Graph]:
         arcs = range(int(graphs.edge_ptr[g]), int(graphs.edge_ptr[g + 1]))
         ends = [(int(u), int(v)) for u, v in graphs.edges[:, arcs.start : arcs.stop].T]
         rows = [tuple(_plain(values[a]) for values in edge.values()) for a in arcs]
-        graph = _empty_like(ends, rows)
+        forward = sorted((u, v, str(row)) for (u, v), row in zip(ends, rows, strict=True))
+        backward = sorted((v, u, str(row)) for (u, v), row in zip(ends, rows, strict=True))
+        kinds = (nx.Graph, nx.MultiGraph) if forward == backward else (nx.DiGraph, nx.MultiDiGraph)
+        graph = kinds[len(set(ends)) < len(ends)]()
         graph.graph.update({"id": _plain(graphs.ids[g]), **{name: _plain(v[g]) for name, v in label.items()}})
         graph.add_nodes_from(
             (number, {name: _plain(values[n]) for name, values in node.items()})
@@ -654,16 +605,6 @@ def to_networkx(graphs: GraphSet) -> list[nx.Graph]:
     return made
 
 
-def _empty_like(ends: list[tuple[int, int]], rows: list[tuple[Any, ...]]) -> nx.Graph:
-    """An empty networkx graph of the simplest class that can hold these arcs and their columns."""
-    forward = sorted((u, v, str(row)) for (u, v), row in zip(ends, rows, strict=True))
-    backward = sorted((v, u, str(row)) for (u, v), row in zip(ends, rows, strict=True))
-    repeated = len(set(ends)) < len(ends)
-    if forward == backward:
-        return nx.MultiGraph() if repeated else nx.Graph()
-    return nx.MultiDiGraph() if repeated else nx.DiGraph()
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
@@ -671,12 +612,7 @@ def _plain(value: Any) -> Any:
 
 
 def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
-    """One PyG `Data` per graph: `x` and `edge_attr` as an encoder would see them, `y` where it is known.
-
-    Args:
-        graphs: the graphs.
-        columns: "used" (those encoders see) or "all".
-    """
+    """One PyG `Data` per graph: `x` and `edge_attr` of the columns that encoders see or of "all", and `y`."""
     try:
         import torch
         from torch_geometric.data import Data

@@ -21,9 +21,9 @@ import platformdirs
 
 from infograph.data.graphset import GraphSet, open_graphs, save_graphs
 from infograph.data.molecules import BOND, ELEMENT
-from infograph.data.qm9 import HARTREE, atomisation_energies, find_qm9, in_units, read_qm9
 from infograph.data.qm9 import PATTERN as QM9_FILES
-from infograph.data.schema import Level
+from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9, in_units, read_qm9
+from infograph.data.schema import Column, Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
 from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter, UnknownDataset
 from infograph.io import check_folder
@@ -31,26 +31,18 @@ from infograph.progress import OnProgress
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
 # More of the TU collection, to recognise misspelt names. Sets that are not listed load as well.
-# fmt: off
-OTHERS = (
-    "AIDS", "BZR", "COIL-DEL", "COLLAB", "COX2", "Cuneiform", "DD", "DHFR", "ENZYMES", "FRANKENSTEIN",
-    "Letter-high", "Letter-low", "Letter-med", "MSRC_21", "MSRC_9", "Mutagenicity", "NCI1", "NCI109",
-    "PROTEINS", "PROTEINS_full", "PTC_FM", "PTC_FR", "PTC_MM", "REDDIT-MULTI-12K", "SYNTHETIC",
-    "Synthie", "TRIANGLES", "alchemy_full", "deezer_ego_nets", "github_stargazers", "reddit_threads",
-    "twitch_egos",
-)
-# fmt: on
-ATOMS = {
-    "MUTAG": ("C", "N", "O", "F", "I", "Cl", "Br"),
-    "PTC_MR": (
-        *("In", "P", "O", "N", "Na", "C", "Cl", "S", "Br"),
-        *("F", "K", "Cu", "Zn", "I", "Ba", "Sn", "Pb", "Ca"),
-    ),
+OTHERS_TEXT = """
+AIDS BZR COIL-DEL COLLAB COX2 Cuneiform DD DHFR ENZYMES FRANKENSTEIN Letter-high Letter-low Letter-med MSRC_21
+MSRC_9 Mutagenicity NCI1 NCI109 PROTEINS PROTEINS_full PTC_FM PTC_FR PTC_MM REDDIT-MULTI-12K SYNTHETIC Synthie
+TRIANGLES alchemy_full deezer_ego_nets github_stargazers reddit_threads twitch_egos
+"""
+OTHERS = OTHERS_TEXT.split()
+# Which element or bond a label is, by the notes of the TU collection.
+LABELS = {
+    "MUTAG": ("C N O F I Cl Br", "aromatic single double triple"),
+    "PTC_MR": ("In P O N Na C Cl S Br F K Cu Zn I Ba Sn Pb Ca", "triple double single aromatic"),
 }
-BONDS = {
-    "MUTAG": ("aromatic", "single", "double", "triple"),
-    "PTC_MR": ("triple", "double", "single", "aromatic"),
-}
+ATOMS, BONDS = ({name: tuple(texts[i].split()) for name, texts in LABELS.items()} for i in (0, 1))
 NAME = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
 PARSED = "parsed"  # where a set is of which only the parsed form is left
 
@@ -85,22 +77,17 @@ def load_dataset(
         atomisation: whether U0, U, H and G of QM9 are relative to the free atoms.
         progress: called during a download with bytes done and bytes in all (0 if unknown), and while QM9 is
             parsed with molecules done and molecules in all.
-
-    Raises:
-        UnknownDataset: no set of that name could be found.
-        FileMissing: a known set is on no place searched and could not be downloaded.
-        InvalidFile: its files are damaged, or hold something else.
-        SchemaMismatch: it has no such column.
-        InvalidParameter: a unit or atomisation energies of a set without energies, or an unknown unit.
-        MissingExtra: QM9 has to be parsed and RDKit is not installed.
     """
     entry = entry_for(name)
     if (units is not None or atomisation) and not entry.is_qm9:
         option = f"units={units!r}" if units is not None else f"atomisation={atomisation}"
         raise InvalidParameter(f"{option}: {entry.name} has no energies; leave it out, or load QM9")
-    if units is not None and units not in HARTREE:
-        raise InvalidParameter(f"units={units!r}: energies come in {', '.join(HARTREE)}")
-    graphs = _find_and_open(entry, root, progress)
+    check_energy_unit(units)
+    found = (
+        _open_parsed(entry, path) if where == PARSED else _open(entry, path, progress)
+        for where, path in _sources(entry, root)
+    )
+    graphs = next((each for each in found if each is not None), None)
     if graphs is None:
         graphs = _download(entry, root, download, progress)
     if atomisation:
@@ -110,14 +97,6 @@ def load_dataset(
     return replace(graphs, schema=graphs.schema.select("node", node).select("edge", edge))
 
 
-def _find_and_open(entry: Entry, root: str | Path | None, progress: OnProgress | None) -> GraphSet | None:
-    for where, path in _sources(entry, root):
-        graphs = _open_parsed(entry, path) if where == PARSED else _open(entry, path, progress)
-        if graphs is not None:
-            return graphs
-    return None
-
-
 def _not_found(entry: Entry, root: str | Path | None, reason: str) -> FileMissing | UnknownDataset:
     searched = [
         f"{where} {folder}{'' if folder.is_dir() else ' (no such folder)'}"
@@ -125,13 +104,12 @@ def _not_found(entry: Entry, root: str | Path | None, reason: str) -> FileMissin
     ]
     if not os.environ.get("INFOGRAPH_DATA"):
         searched.append("INFOGRAPH_DATA (not set)")
-    comes, by_hand = "", f"{entry.name}.zip"
+    by_hand = f"put {entry.name}.zip"
     if entry.is_qm9:
-        comes = f" It comes with the package {entry.package}: pip install 'infograph[qm9]'."
-        by_hand = f"its files {QM9_FILES}"
+        by_hand = f"pip install 'infograph[qm9]', or put its files {QM9_FILES}"
     places = (
-        f"Searched: {', '.join(searched)}; {reason}.{comes} To place it by hand, put {by_hand} into a folder "
-        f"and give that as root= or in INFOGRAPH_DATA."
+        f"Searched: {', '.join(searched)}; {reason}. To place it by hand, {by_hand} into a folder and give "
+        f"that as root= or in INFOGRAPH_DATA."
     )
     if _is_known(entry):
         return FileMissing(f"the data set {entry.name} is not on this machine. {places}")
@@ -140,23 +118,14 @@ def _not_found(entry: Entry, root: str | Path | None, reason: str) -> FileMissin
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """One line of the list of data sets; numbers are None where the set was never parsed.
-
-    Attributes:
-        name: the set's name.
-        found: its path on this machine, empty if it is not there.
-        where: "root", "INFOGRAPH_DATA", "cache", "PACKAGE wheel", "download" for what would be fetched, or
-            "infograph[qm9]" for what this extra would bring.
-        graphs, classes, node_labels, edge_labels: how many there are.
-        mean_nodes, mean_edges: per graph; an undirected edge counts once.
-    """
+    """One line of the list of data sets; numbers are None where the set was never parsed."""
 
     name: str
-    found: str
-    where: str
+    found: str  # its path on this machine, if it is there
+    where: str  # "root", "INFOGRAPH_DATA", "cache", "PACKAGE wheel", "download" or "infograph[qm9]"
     graphs: int | None = None
-    mean_nodes: float | None = None
-    mean_edges: float | None = None
+    mean_nodes: float | None = None  # per graph
+    mean_edges: float | None = None  # an undirected edge counts once
     classes: int | None = None
     node_labels: int | None = None
     edge_labels: int | None = None
@@ -200,7 +169,6 @@ class Counts:
 
     @classmethod
     def of(cls, graphs: GraphSet) -> Counts:
-        """Count; reads only the schema and the pointers, so it is instant on a memory map."""
         of_nodes, of_edges = (graphs.schema.column(level, "label") for level in ("node", "edge"))
         columns = (graphs.schema.column("graph", "y"), of_nodes, of_edges)
         labels = (len(column.categories) if column else 0 for column in columns)
@@ -209,20 +177,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set: of the TU collection, or QM9.
-
-    Attributes:
-        name: as its makers spell it.
-        counts: what it must hold, None if that is not known.
-        package, folder: the Python package that carries it, and where in it; empty if none does.
-        version: of the reader; raise it when the same files give another GraphSet, and caches are rebuilt.
-    """
+    """One data set: of the TU collection, or QM9."""
 
     name: str
-    counts: Counts | None = None
-    package: str = ""
-    folder: str = ""
-    version: int = 1
+    counts: Counts | None = None  # what it must hold
+    package: str = ""  # that carries it
+    folder: str = ""  # in the package
+    version: int = 1  # of the reader; raise it when the same files give another GraphSet
 
     @property
     def is_qm9(self) -> bool:
@@ -252,8 +213,7 @@ class Entry:
         ]
         if wrong:
             raise InvalidFile(
-                f"{where} is not the {self.name} it should be: {', '.join(wrong)}. Replace or remove it; "
-                f"graphs of your own under that name are read by their path"
+                f"{where} is not the {self.name} it should be: {', '.join(wrong)}. Replace or remove it"
             )
 
 
@@ -269,11 +229,7 @@ CATALOGUE: tuple[Entry, ...] = (
 
 
 def entry_for(name: str) -> Entry:
-    """The entry of that name; case and the choice of "-" or "_" do not matter for names known here.
-
-    Raises:
-        UnknownDataset: it cannot be a data set's name, for instance because it is a path.
-    """
+    """The entry of that name; case and the choice of "-" or "_" do not matter for names known here."""
     known = {_plain(entry.name): entry for entry in (*CATALOGUE, *map(Entry, OTHERS))}
     if _plain(name) in known:
         return known[_plain(name)]
@@ -395,12 +351,7 @@ def cache_folder() -> Path:
 
 
 def _open(entry: Entry, path: Path, progress: OnProgress | None) -> GraphSet:
-    """The set at `path`, from the cache if it was parsed before.
-
-    A parsed set is saved and opened as a memory map; where the cache cannot be written it stays in memory.
-    The folder appears by one rename, so that processes that parse the same set at once do not clash. What was
-    parsed from an earlier state of the same source is removed.
-    """
+    """The set at `path`, from the cache if it was parsed before; in memory where that cannot be written."""
     folder = _parsed_folder(entry, path)
     cached = _open_parsed(entry, folder)
     if cached is not None:
@@ -411,7 +362,7 @@ def _open(entry: Entry, path: Path, progress: OnProgress | None) -> GraphSet:
         if _open_parsed(entry, folder) is None:
             shutil.rmtree(folder, ignore_errors=True)  # damaged
             save_graphs(graphs, folder)
-        source = folder.name.split("-")[1]
+        source = folder.name.split("-")[1]  # of which earlier states are of no use
         for outdated in set(folder.parent.glob(f"v*-{source}-*")) - {folder}:
             shutil.rmtree(outdated, ignore_errors=True)
     stored = _open_parsed(entry, folder)
@@ -425,11 +376,9 @@ def _parsed_folder(entry: Entry, source: Path) -> Path:
     inside = [path for depth in range(DEPTH + 1) for path in source.glob("*/" * depth + pattern)]
     files = sorted(inside) if source.is_dir() else [source]
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return cache_folder() / "parsed" / entry.name / f"v{entry.version}-{_digest(source)}-{_digest(stamps)}"
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(str(content).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    texts = (str(content).encode("utf-8", "surrogateescape") for content in (source, stamps))
+    digests = [hashlib.sha256(text).hexdigest()[:12] for text in texts]
+    return cache_folder() / "parsed" / entry.name / "-".join([f"v{entry.version}", *digests])
 
 
 def _open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
@@ -442,34 +391,27 @@ def _open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
     return graphs
 
 
-# Benchmark sets whose nodes are atoms under numbers: the numbers' meaning.
-#
-# MUTAG and PTC_MR come as graphs with labels 0, 1, 2 ... Which element a number is stands only in the notes
-# of the TU collection. Nothing else is guessed: a set is recognised by all its counts, or named by the user.
-
-
 def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
-    """MUTAG or PTC_MR with columns `element` and `bond`, so that descriptions and drawings show molecules.
+    """MUTAG or PTC_MR, or some of its graphs, with columns `element` and `bond` for drawings.
 
     Encoders do not see the new columns: models that were fitted on the set as it is take these graphs, too.
-
-    Args:
-        graphs: the set or some of its graphs.
-        dataset: "MUTAG" or "PTC_MR".
     """
     if dataset not in ATOMS:
         raise InvalidParameter(f"dataset={dataset!r}: the atoms of {' and '.join(ATOMS)} are known")
-    known: tuple[tuple[Level, tuple[str, ...]], ...] = (("node", ATOMS[dataset]), ("edge", BONDS[dataset]))
-    for level, names in known:
-        column = graphs.schema.column(level, "label")
-        if column is None or column.categories != tuple(range(len(names))):
+    known: tuple[tuple[Level, tuple[str, ...], Column], ...] = (
+        ("node", ATOMS[dataset], ELEMENT),
+        ("edge", BONDS[dataset], BOND),
+    )
+    for level, names, column in known:
+        own = graphs.schema.column(level, "label")
+        if own is None or own.categories != tuple(range(len(names))):
             raise InvalidParameter(
                 f"these graphs are not of {dataset}: expected {len(names)} numbers as {level} column 'label'"
             )
-    element = np.array([ELEMENT.categories.index(name) for name in ATOMS[dataset]], np.int32)
-    bond = np.array([BOND.categories.index(name) for name in BONDS[dataset]], np.int32)
-    graphs = graphs.with_column("node", replace(ELEMENT, used=False), element[graphs.node["label"]])
-    return graphs.with_column("edge", replace(BOND, used=False), bond[graphs.edge["label"]])
+        codes = np.array([column.categories.index(name) for name in names], np.int32)
+        labels = getattr(graphs, level)["label"]
+        graphs = graphs.with_column(level, replace(column, used=False), codes[labels])
+    return graphs
 
 
 def recognise_atoms(graphs: GraphSet) -> GraphSet:

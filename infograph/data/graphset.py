@@ -197,10 +197,6 @@ def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
     Columns that `schema` does not have are left out, unless `keep` has them stay, unseen by encoders. Columns
     that encoders do not see and the graphs lack are left out, too. Unknown categories get the code
     `column.unknown`; one `UnknownCategoryWarning` counts them all.
-
-    Raises:
-        SchemaMismatch: a column is missing, or has another kind or width, or the graphs were read with other
-            options.
     """
     _check_options(graphs.schema, schema)
     if graphs.schema.node == schema.node and graphs.schema.edge == schema.edge:
@@ -239,17 +235,11 @@ def concatenate(sets: Iterable[GraphSet], *, fill: bool = False) -> GraphSet:
         sets: the sets.
         fill: give all sets the columns of the first one: others are left out, and where a set lacks one its
             values are NaN, "", or of no known category.
-
-    Raises:
-        SchemaMismatch: the sets have different columns, or were read with different options.
-        InvalidParameter: there is nothing to join.
     """
     sets = list(sets)
     strange = [type(item).__name__ for item in sets if not isinstance(item, GraphSet)]
     if strange:
-        raise InvalidParameter(
-            f"only GraphSets can be joined, a {strange[0]} came; as_graphset makes one of it"
-        )
+        raise InvalidParameter(f"only GraphSets can be joined, a {strange[0]} came")
     if not sets:
         raise InvalidParameter("nothing to concatenate: an empty list of GraphSets")
     if len(sets) == 1:
@@ -308,11 +298,7 @@ def joint_schema(schemas: Sequence[Schema], *, fill: bool = False) -> Schema:
 
 
 def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False) -> tuple[NDArray[Any], str]:
-    """The values of a set in the codes of `column`, and a sentence on the categories that it does not know.
-
-    Raises:
-        SchemaMismatch: the set has a column of another kind, or, without `fill`, no such column.
-    """
+    """The values of a set in the codes of `column`, and a sentence on categories that it does not know."""
     own = graphs.schema.column(level, column.name)
     if own is None and fill:
         n_rows = {"node": graphs.n_nodes, "edge": graphs.n_edges, "graph": len(graphs)}[level]
@@ -322,14 +308,13 @@ def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False
         return np.full(n_rows, "") if column.kind == "text" else np.full(n_rows, column.unknown, np.int32), ""
     if own is None:
         have = ", ".join(repr(c.name) for c in getattr(graphs.schema, level)) or "none"
-        raise SchemaMismatch(
-            f"the {level} column {column.name!r} is missing; these graphs have: {have}. "
-            f"Give the graphs the same columns as those the model was fitted on."
-        )
+        raise SchemaMismatch(f"the {level} column {column.name!r} is missing; these graphs have: {have}")
     if (own.kind, own.width) != (column.kind, column.width):
-        raise SchemaMismatch(
-            f"the {level} column {column.name!r} holds {_kind_text(own)}, expected {_kind_text(column)}"
-        )
+        kinds = [
+            "categories" if c.kind == "categorical" else f"{c.width} {c.kind} value(s) each"
+            for c in (own, column)
+        ]
+        raise SchemaMismatch(f"the {level} column {column.name!r} holds {kinds[0]}, expected {kinds[1]}")
     values = getattr(graphs, level)[column.name]
     if own.kind != "categorical" or own.categories == column.categories:
         return values, ""
@@ -342,15 +327,8 @@ def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False
     return recoded, ", ".join(strangers) + (f" and {more} more" if more > 0 else "")
 
 
-def _kind_text(column: Column) -> str:
-    return "categories" if column.kind == "categorical" else f"{column.width} {column.kind} value(s) each"
-
-
 def fingerprint(graphs: GraphSet) -> str:
-    """A checksum of what encoders learn from: sizes, arcs, and the node and edge columns in use.
-
-    What standardises float columns does not count: it follows from the graphs.
-    """
+    """A checksum of what encoders learn from: sizes, arcs, and the node and edge columns in use."""
     digest = hashlib.sha256()
 
     def update(values: NDArray[Any], dtype: Any = None) -> None:
@@ -362,18 +340,13 @@ def fingerprint(graphs: GraphSet) -> str:
     for stored, columns in ((graphs.node, graphs.schema.node), (graphs.edge, graphs.schema.edge)):
         for column in columns:
             if column.used:
-                digest.update(_column_text(column).encode(errors="surrogatepass"))
+                kind = "categorical" if column.categories else "float"
+                role = "position" if column.kind == "float" and column.name in POSITIONS else "feature"
+                unusual = [own for own, usual in ((column.kind, kind), (column.role, role)) if own != usual]
+                words = " ".join([column.name, str(column.categories), *unusual])  # so that checksums last
+                digest.update(words.encode(errors="surrogatepass"))
                 update(stored[column.name])
     return digest.hexdigest()[:16]
-
-
-def _column_text(column: Column) -> str:
-    """A column in words; of kind and role only what is not as usual, so that checksums last."""
-    kind = "categorical" if column.categories else "float"
-    role = "position" if column.kind == "float" and column.name in POSITIONS else "feature"
-    words = [column.name, str(column.categories)]
-    words += [own for own, usual in ((column.kind, kind), (column.role, role)) if own != usual]
-    return " ".join(words)
 
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
@@ -401,12 +374,7 @@ def describe_graphs(schema: Schema, shapes: Mapping[str, list[int]]) -> dict[str
 
 
 def open_graphs(folder: str | Path) -> GraphSet:
-    """Open a saved GraphSet as a memory map: nothing is read before it is used.
-
-    Raises:
-        FileMissing: the folder, or a file in it, is not there.
-        InvalidFile: a file is damaged or of another format.
-    """
+    """Open a saved GraphSet as a memory map: nothing is read before it is used."""
     folder = Path(folder)
     with described(folder / MARKER, FORMAT, "a saved GraphSet", AGAIN) as content:
         schema, arrays = Schema.from_dict(content["schema"]), open_arrays(folder, content["arrays"], AGAIN)
@@ -417,15 +385,10 @@ def open_graphs(folder: str | Path) -> GraphSet:
             for level in LEVELS
         }
         return GraphSet(
-            node_ptr=in_memory(arrays["node_ptr"]),
-            edge_ptr=in_memory(arrays["edge_ptr"]),
+            node_ptr=np.array(arrays["node_ptr"]),  # a memory map is slow to index one by one
+            edge_ptr=np.array(arrays["edge_ptr"]),
             edges=arrays["edges"],
             ids=arrays["ids"],
             schema=schema,
             **columns,
         )
-
-
-def in_memory(values: NDArray[Any]) -> IntArray:
-    """A copy off the disk: pointers are small, and a memory map is slow to index one by one."""
-    return np.array(values)

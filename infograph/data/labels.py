@@ -99,10 +99,9 @@ def check_unlabelled(value: Any) -> None:
 def without_mark(
     graphs: GraphSet, names: Sequence[str], mark: Mark | None, *, needed: bool = False
 ) -> GraphSet:
-    """`graphs` in which every `mark` in some graph columns is a missing value; None changes nothing.
+    """`graphs` in which every `mark` in some graph columns is a missing value.
 
-    Texts that are numbers but for the marks become numbers. With `needed`, a mark that no column holds is a
-    mistake.
+    Texts that are numbers but for the marks become numbers. A mark that is `needed` must be somewhere.
     """
     if mark is None:
         return graphs
@@ -152,9 +151,7 @@ def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
     for column in columns:
         check_numbers(graphs, column)
         if column.kind == "text":
-            raise InvalidTarget(
-                f"the column {column.name!r} holds texts that hardly repeat: no numbers, no classes"
-            )
+            raise InvalidTarget(f"the column {column.name!r} holds texts that hardly repeat: no classes")
     classes = [
         column.name
         for column in columns
@@ -187,12 +184,11 @@ def check_numbers(graphs: GraphSet, column: Column) -> None:
     known = np.flatnonzero(~missing(values))
     odd = [row for row in known if isinstance(values[row], str) and as_number(values[row]) is None]
     if 0 < len(odd) < len(known) / 2:
-        first, several = str(values[odd[0]]), f" ({len(odd):,} such values)" if len(odd) > 1 else ""
+        first, row = str(values[odd[0]]), int(odd[0])
         raise BadCell(
-            f"the column {column.name!r} holds numbers, but that of {_where(graphs, int(odd[0]))} is "
-            f"{first!r}: correct it, leave the cell empty, or pass unlabelled={first!r} if that is what it "
-            f"means{several}",
-            int(odd[0]),
+            f"the column {column.name!r} holds numbers, but that of {_where(graphs, row)} is {first!r}: "
+            f"correct it, leave the cell empty, or pass unlabelled={first!r} ({len(odd):,} such values)",
+            row,
         )
 
 
@@ -226,28 +222,14 @@ def listed(classes: Sequence[Category]) -> str:
 # ---- whatever a user gives as y
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    names: tuple[str, ...]  # "y" (or "y_0", "y_1" ...) where the user gave none
-    units: tuple[str, ...]
-    values: NDArray[Any]  # (G, T) as they came
-    single: bool  # whether y was one-dimensional, so that predictions are, too
-    coded: bool = False  # whether the schema of the graphs says what the classes are
-
-    def __post_init__(self) -> None:
-        twice = [name for name, count in Counter(self.names).items() if count > 1]
-        if twice:
-            raise InvalidTarget(f"the target {twice[0]!r} is there twice: give each a name of its own")
-
-
-def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> _Labels:
+def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> Targets:
     """The labels of `graphs` from values, from the name of a graph column, or (None) from the column "y"."""
     if y is None or isinstance(y, str):
-        return _column(graphs, LABEL if y is None else y)
+        return _columns(graphs, [LABEL if y is None else y], single=True)
     if lists_are_names and isinstance(y, list | tuple) and y and all(isinstance(name, str) for name in y):
         known = {column.name for column in graphs.schema.graph}
         if len(y) != len(graphs) or known.intersection(y):
-            return _columns(graphs, y)
+            return _columns(graphs, y, single=False)
     values = _as_array(y)
     if values.ndim not in (1, 2):
         shape = f"shape {values.shape}" if values.ndim else f"a single {type(y).__name__}"
@@ -265,30 +247,26 @@ def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> _Labels:
         names = (LABEL if own is None else str(own),)
     else:
         names = tuple(f"{LABEL}_{position}" for position in range(table.shape[1]))
-    return _Labels(names, ("",) * len(names), table, single)
+    return Targets(names, ("",) * len(names), table, single)
 
 
-def _column(graphs: GraphSet, name: str) -> _Labels:
-    column = graphs.schema.column("graph", name)
-    if column is None:
-        have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none at all"
-        raise InvalidTarget(
-            f"no graph column {name!r} to predict: pass y, or name a column that is there: {have}"
-        )
-    values = graphs.values("graph", name)
-    if values.ndim == 1:
-        return _Labels((name,), (column.unit,), values[:, None], True, column.kind == "categorical")
-    width = values.shape[1]
-    return _Labels(tuple(f"{name}_{i}" for i in range(width)), (column.unit,) * width, values, False)
-
-
-def _columns(graphs: GraphSet, names: Sequence[str]) -> _Labels:
-    parts = [_column(graphs, name) for name in names]
-    joint = tuple(name for part in parts for name in part.names)
-    kinds = {part.values.dtype.kind for part in parts}
-    values = [part.values if len(kinds) == 1 else part.values.astype(object) for part in parts]
-    units = tuple(unit for part in parts for unit in part.units)
-    return _Labels(joint, units, np.concatenate(values, axis=1), False)
+def _columns(graphs: GraphSet, names: Sequence[str], *, single: bool) -> Targets:
+    headers: list[tuple[str, str]] = []
+    parts: list[NDArray[Any]] = []
+    for name in names:
+        column = graphs.schema.column("graph", name)
+        if column is None:
+            have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none at all"
+            raise InvalidTarget(f"no graph column {name!r} to predict: pass y, or name one of these: {have}")
+        values = graphs.values("graph", name)
+        wide = values.ndim > 1
+        headers += [(f"{name}_{i}" if wide else name, column.unit) for i in range(column.width)]
+        parts.append(values if wide else values[:, None])
+        single = single and not wide
+    if len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    own, units = zip(*headers, strict=True)
+    return Targets(own, units, np.hstack(parts), single)
 
 
 def _as_array(y: Any) -> NDArray[Any]:
@@ -329,10 +307,8 @@ def match_names(given: Sequence[str], expected: Sequence[str]) -> list[int]:
         return [list(given).index(name) for name in expected]
     if any(all(GENERATED.fullmatch(name) for name in names) for names in (given, expected)):
         return list(range(len(expected)))
-    raise InvalidTarget(
-        f"the targets are {', '.join(map(repr, given))}, the model's are {', '.join(map(repr, expected))}: "
-        "give the same ones; an array without names is taken in the model's order"
-    )
+    own, theirs = (", ".join(map(repr, names)) for names in (given, expected))
+    raise InvalidTarget(f"the targets are {own}, the model's are {theirs}: give the same ones")
 
 
 # ---- numbers
@@ -340,25 +316,22 @@ def match_names(given: Sequence[str], expected: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Numbers to be predicted, T of them for each of G graphs.
+    """Numbers to be predicted, T of them for each of G graphs."""
 
-    Attributes:
-        names: of the T targets.
-        units: of the T targets, empty where there is none.
-        values: (G, T) NaN where unlabelled.
-        single: whether the user gave one value per graph and not rows, so that predictions are (G,), too.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # "y" (or "y_0", "y_1" ...) where the user gave none
     units: tuple[str, ...]
-    values: FloatArray
-    single: bool
+    values: NDArray[Any]  # (G, T) floats, NaN where unlabelled
+    single: bool  # whether the user gave one value per graph and not rows, so that predictions are (G,), too
+
+    def __post_init__(self) -> None:
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise InvalidTarget(f"the target {twice[0]!r} is there twice: give each a name of its own")
 
     def __len__(self) -> int:
         return len(self.values)
 
     def of(self, graphs: IntArray) -> Targets:
-        """The targets of some of the graphs."""
         return replace(self, values=self.values[graphs])
 
     @property
@@ -367,8 +340,7 @@ class Targets:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which values are there. (G, T)."""
-        return ~missing(self.values)
+        return ~missing(self.values)  # (G, T)
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -377,7 +349,6 @@ class Targets:
 
     @property
     def checksum(self) -> str:
-        """A short text that is the same only for the same values."""
         values = np.where(self.known, self.values, np.nan)
         return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
 
@@ -388,8 +359,7 @@ class Targets:
         for name, unit, expected in zip(names, own, units, strict=True):
             if unit and expected and unit != expected:
                 raise InvalidTarget(
-                    f"the target {name!r} is in {unit} here, the model learns it in {expected}: give it in "
-                    f"{expected}"
+                    f"the target {name!r} is in {unit} here, the model learns it in {expected}"
                 )
         return replace(self, names=tuple(names), units=tuple(own), values=self.values[:, order])
 
@@ -415,21 +385,18 @@ def numeric_targets(
         row, column = large[0]
         raise InvalidTarget(
             f"the target {raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}: correct "
-            f"it, or make it NaN, which means unlabelled, or use another unit ({len(large)} such)"
+            f"it, or make it NaN, which means unlabelled, or use another unit"
         )
-    targets = Targets(raw.names, raw.units, values, raw.single)
+    targets = replace(raw, values=values)
     if fitting:
         for name, count in zip(targets.names, targets.known.sum(axis=0).tolist(), strict=True):
             if count < 2:
-                raise InvalidTarget(
-                    f"the target {name!r} has {'only one' if count else 'no'} labelled graph: at least two "
-                    "are needed to learn from (InfoGraph learns vectors without any)"
-                )
+                have = "only one" if count else "no"
+                raise InvalidTarget(f"the target {name!r} has {have} labelled graph: at least two are needed")
         steady = [name for name, same in zip(targets.names, constant(values), strict=True) if same]
         if steady:
             warnings.warn(
-                f"the target {steady[0]!r} has the same value in all labelled graphs, so that is what will "
-                "be predicted: look whether y is the column you meant",
+                f"the target {steady[0]!r} has the same value in all labelled graphs",
                 TargetWarning,
                 stacklevel=3,
             )
@@ -439,10 +406,9 @@ def numeric_targets(
 def _number(value: Any, name: str, graphs: GraphSet, row: int) -> float:
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, Real | Decimal):
+        where = _where(graphs, row)
         raise BadCell(
-            f"the target {name!r} of {_where(graphs, row)} is {value!r}, no number; regression needs numbers "
-            "(NaN or None where unlabelled), classes need a classifier",
-            row,
+            f"the target {name!r} of {where} is {value!r}, no number; classes need a classifier", row
         )
     try:
         return float(value)
@@ -452,10 +418,7 @@ def _number(value: Any, name: str, graphs: GraphSet, row: int) -> float:
 
 @dataclass(frozen=True)
 class Scaler:
-    """Mean 0 and variance 1 for each target, by the labelled training graphs alone.
-
-    A constant target has scale 1. `mean` and `scale` are plain numbers, ready for JSON.
-    """
+    """Mean 0 and variance 1 for each target, by the labelled training graphs alone; 1 if it is constant."""
 
     mean: tuple[float, ...]
     scale: tuple[float, ...]
@@ -485,33 +448,24 @@ def constant(values: FloatArray) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class ClassTargets:
-    """The classes of G graphs.
+    """The classes of G graphs."""
 
-    Attributes:
-        name: of the column.
-        codes: (G,) positions in `classes`, -1 where unlabelled.
-        classes: sorted, as the user gave them: all texts, all integers or all booleans.
-    """
-
-    name: str
-    codes: NDArray[np.int64]
-    classes: tuple[Category, ...]
+    name: str  # of the column
+    codes: NDArray[np.int64]  # (G,) positions in `classes`, -1 where unlabelled
+    classes: tuple[Category, ...]  # sorted, as the user gave them: all texts, all integers or all booleans
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def of(self, graphs: IntArray) -> ClassTargets:
-        """The classes of some of the graphs."""
         return replace(self, codes=self.codes[graphs])
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which graphs have a label. (G,)."""
-        return np.asarray(self.codes != UNLABELLED)
+        return np.asarray(self.codes != UNLABELLED)  # (G,)
 
     @property
     def checksum(self) -> str:
-        """A short text that is the same only for the same labels."""
         digest = hashlib.sha256(repr(self.classes).encode(errors="surrogatepass"))
         digest.update(np.ascontiguousarray(self.codes).tobytes())
         return digest.hexdigest()[:16]
@@ -519,10 +473,8 @@ class ClassTargets:
     def unseen(self, classes: Sequence[Category]) -> list[Category]:
         """The classes that are not among those of a fitted model; another type, '1' for 1, is refused."""
         if self.classes and classes and _kind(self.classes[0]) != _kind(classes[0]):
-            raise InvalidTarget(
-                f"the labels are {_kind(self.classes[0])} ({listed(self.classes)}), those of the training "
-                f"are {_kind(classes[0])} ({listed(classes)}): give labels of that type"
-            )
+            own, theirs = (f"{_kind(each[0])} ({listed(each)})" for each in (self.classes, classes))
+            raise InvalidTarget(f"the labels are {own}, those of the training are {theirs}")
         return [label for label in self.classes if label not in set(classes)]
 
     def coded_for(self, classes: Sequence[Category]) -> NDArray[np.int64]:
@@ -549,12 +501,12 @@ def class_targets(
     raw = _read(y, graphs, lists_are_names=False)
     if raw.values.shape[1] != 1:
         raise InvalidTarget(
-            f"y has {raw.values.shape[1]} columns ({', '.join(raw.names)}); a classifier predicts one: "
-            "fit one classifier per column"
+            f"y has {len(raw.names)} columns ({', '.join(raw.names)}); a classifier predicts one"
         )
     known = ~missing(raw.values[:, 0], unlabelled)
     codes, classes = _encode(raw.values[:, 0], known, raw.names[0], graphs)
-    if UNLABELLED in classes and not raw.coded:
+    column = graphs.schema.column("graph", y or LABEL) if y is None or isinstance(y, str) else None
+    if UNLABELLED in classes and (column is None or column.kind != "categorical"):
         own = [c.name for c in graphs.schema.graph if c.kind == "categorical" and UNLABELLED in c.categories]
         remedy = "call it otherwise, [0 if label == -1 else label for label in y]"
         if isinstance(y, str):
@@ -571,8 +523,7 @@ def class_targets(
         once = [label for label, count in zip(classes, counts, strict=True) if count == 1]
         if once:
             warnings.warn(
-                f"{len(once)} of {len(classes)} classes have a single labelled graph ({listed(once)}), too "
-                "few to learn or to judge them by: label more, or join them with others",
+                f"{len(once)} of {len(classes)} classes have a single labelled graph ({listed(once)})",
                 TargetWarning,
                 stacklevel=3,
             )
@@ -614,9 +565,8 @@ def _encode(
         if not _kind(label) or _kind(label) != _kind(found[0]):
             first = f"the first is {found[0]!r}" if _kind(label) else "no class"
             raise InvalidTarget(
-                f"the label {name!r} of {_where(graphs, row)} is {label!r}, {first}: "
-                "classes are all texts, all integers or all booleans; use InfoGraphRegressor for numbers, or "
-                "cut them into classes (numpy.digitize)"
+                f"the label {name!r} of {_where(graphs, row)} is {label!r}, {first}: classes are "
+                "all texts, all integers or all booleans; use InfoGraphRegressor for numbers"
             )
     classes = tuple(sorted(set(found)))
     lookup = {label: code for code, label in enumerate(classes)}
@@ -633,6 +583,4 @@ def _kind(label: object) -> str:
 def _check_two(classes: Sequence[Category]) -> None:
     if len(classes) < 2:
         which = f"only class {classes[0]!r}" if classes else "no labels"
-        raise InvalidTarget(
-            f"y holds {which}: at least two classes are needed (InfoGraph learns vectors without any)"
-        )
+        raise InvalidTarget(f"y holds {which}: at least two classes are needed")

@@ -46,11 +46,8 @@ OTHER = 4.5  # stands in a matrix for a bond without an order, such as a hydroge
 SHIFT = 10  # the code of a bond's stereochemistry is its matrix entry // SHIFT
 
 
-# The columns of molecules. Their categories are fixed, so that all sets of molecules have equal schemas.
-#
-# Encoders see a compact set by default: with every descriptor of an atom as a feature, almost every atom
-# would be a colour of its own before the first round.
-
+# The categories are fixed, so that all sets of molecules have equal schemas. Encoders see few columns: with
+# every descriptor of an atom as a feature, almost every atom would be a colour of its own.
 BOND = Column("bond", "categorical", categories=("single", "double", "triple", "aromatic"))
 ORDERS = np.full(2 * SHIFT, BOND.unknown, np.int32)  # twice the bond order -> code
 ORDERS[[2, 4, 6, 3]] = range(4)  # single, double, triple, aromatic
@@ -132,13 +129,9 @@ def from_molecules(
     given = {"hydrogens": hydrogens, "stereo": stereo, "salts": salts, "descriptors": descriptors}
     fitted = dict(schema.options) if schema is not None else {}
     chosen = {name: fitted.get(name) if value is None else value for name, value in given.items()}
-    builder = _Builder(
-        bool(chosen["hydrogens"]),
-        bool(chosen["stereo"]),
-        bool(chosen["descriptors"]),
-        "strip" if chosen["salts"] == "strip" else "keep",
-        keep_smiles,
-    )
+    hydrogens, stereo, descriptors = (bool(chosen[key]) for key in ("hydrogens", "stereo", "descriptors"))
+    salts = "strip" if chosen["salts"] == "strip" else "keep"
+    builder = _Builder(hydrogens, stereo, descriptors, salts, keep_smiles)
     good: list[str | int] = []
     rejected: list[Rejected] = []
     with rdBase.BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
@@ -171,7 +164,8 @@ class _Builder:
         self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
         self.salts, self.strip = salts, SaltStripper().strip if salts == "strip" else None
         self.stripped: list[str] = []
-        self.descriptors = descriptors
+        self.smiles: list[str] = []
+        self.descriptors, self.sizes = descriptors, array("q")
         self.atoms: list[tuple[Column, Callable[[Any], int], array[int]]] = [
             (ELEMENT, Chem.Atom.GetAtomicNum, array("B")),
             (CHARGE, Chem.Atom.GetFormalCharge, array("b")),
@@ -187,10 +181,8 @@ class _Builder:
         if descriptors:
             self.atoms.append((ATOMIC_NUMBER, Chem.Atom.GetAtomicNum, array("B")))
             self.atoms.append((HYBRIDISATION, _hybridisation, array("b")))
-        self.sizes = array("q")
         self.bonds = Bonds(stereo=stereo)
         self.positions: list[NDArray[np.float64]] | None = []
-        self.smiles: list[str] = []
 
     def add(self, item: Any) -> None:
         """Add one molecule, or raise a ValueError that says why not and leave everything as it was."""
@@ -207,9 +199,7 @@ class _Builder:
             self.stripped.append(dropped)
         if self.keep_smiles:
             self.smiles.append(chem.MolToSmiles(heavy))
-        self._add_graph(chem.AddHs(mol, addCoords=True) if self.hydrogens else heavy)
-
-    def _add_graph(self, mol: Any) -> None:
+        mol = chem.AddHs(mol, addCoords=True) if self.hydrogens else heavy
         if self.stereo:
             self.assign_labels(mol)
         n_atoms = mol.GetNumAtoms()
@@ -241,25 +231,17 @@ class _Builder:
         options: list[tuple[str, Category]] = [("hydrogens", self.hydrogens), ("stereo", self.stereo)]
         options += [("salts", self.salts), *([("descriptors", True)] if self.descriptors else [])]
         levels = {"node": node, "edge": edge, "graph": graph}
-        columns = {level: tuple(column for column, _ in pairs) for level, pairs in levels.items()}
-        arrays = {level: {column.name: v for column, v in pairs} for level, pairs in levels.items()}
+        columns: Any = {level: tuple(column for column, _ in pairs) for level, pairs in levels.items()}
+        arrays: Any = {level: {column.name: v for column, v in pairs} for level, pairs in levels.items()}
+        schema = Schema(**columns, options=tuple(options))
         return GraphSet(
-            node_ptr=node_ptr,
-            edge_ptr=pointer(edge_counts),
-            edges=edges,
-            node=arrays["node"],
-            edge=arrays["edge"],
-            graph=arrays["graph"],
-            ids=ids,
-            schema=Schema(columns["node"], columns["edge"], columns["graph"], tuple(options)),
-            rejected=rejected,
+            node_ptr, pointer(edge_counts), edges, **arrays, ids=ids, schema=schema, rejected=rejected
         )
 
 
 def _chirality(atom: Any) -> int:
-    """The code of an atom's CIP label; pseudo-asymmetric centres (r, s) count as none."""
     label = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else "none"
-    return CHIRALITY.categories.index(label) if label in CHIRALITY.categories else 0
+    return {"R": 1, "S": 2}.get(label, 0)  # pseudo-asymmetric centres (r, s) count as none
 
 
 def _hybridisation(atom: Any) -> int:
@@ -316,12 +298,10 @@ def _reason(said: str) -> str:
 
 
 def _quick_parser() -> Callable[[str], Any]:
-    """`Chem.MolFromSmiles` for the columns that all molecules have, in less time.
+    """`Chem.MolFromSmiles` without stereochemistry, conjugation and hybridisation, in less time.
 
-    Stereochemistry, conjugation and hybridisation are not looked for: elements, charges, hydrogens,
-    aromaticity and bond orders do not depend on them. Where stereochemistry is written down, tidying it up
-    may change the number of hydrogens, and hydrogens that are atoms are removed: such SMILES take the long
-    way.
+    Where stereochemistry is written down, tidying it up may change the number of hydrogens, and hydrogens
+    that are atoms are removed: such SMILES take the long way.
     """
     from rdkit import Chem
 
@@ -411,35 +391,27 @@ class SaltStripper:
     def _neutral(self, piece: Any) -> Any:
         if not self.chem.GetFormalCharge(piece):
             return piece
-        neutral = self.uncharge(
-            self.chem.RemoveHs(piece)
-        )  # hydrogens that are atoms would stay where they are
+        neutral = self.uncharge(self.chem.RemoveHs(piece))  # hydrogens that are atoms would stay
         self.chem.SanitizeMol(neutral)
         return neutral
-
-
-# The bonds of many molecules -> arcs, in one numpy pass over their bond-order matrices.
-#
-# A matrix of RDKit costs 3 us for a molecule of nine heavy atoms; visiting its bonds one by one costs 30 us.
 
 
 class Bonds:
     """Collects the bonds of molecules; arcs come out sorted by source, then target.
 
-    With `stereo`, molecules must have their CIP labels assigned.
+    One numpy pass over the bond-order matrices of many molecules: a matrix of RDKit costs 3 us for nine heavy
+    atoms, visiting its bonds one by one 30 us. With `stereo`, CIP labels must have been assigned.
     """
 
     def __init__(self, *, stereo: bool = False) -> None:
         from rdkit.Chem import GetAdjacencyMatrix
 
-        self.stereo = stereo
-        self.matrix = GetAdjacencyMatrix
+        self.stereo, self.matrix = stereo, GetAdjacencyMatrix
         self.waiting: list[NDArray[np.float64]] = []
         self.n_cells = 0
         self.parts: list[tuple[IntArray, IntArray, NDArray[np.float64]]] = []
 
     def add(self, mol: Any) -> None:
-        """Add the bonds of one molecule."""
         n_atoms = mol.GetNumAtoms()
         if n_atoms > LARGE:
             self._flush()
@@ -478,7 +450,7 @@ class Bonds:
 
 
 def _bonds(mol: Any, stereo: bool) -> tuple[IntArray, NDArray[np.float64]]:
-    """The bonds of a molecule, each once, and what stands for them in the matrix."""
+    """Each bond once, and what stands for it in the matrix."""
     bonds = mol.GetBonds()
     ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
     values = np.array([bond.GetBondTypeAsDouble() or OTHER for bond in bonds], np.float64)

@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, iterparse
@@ -33,6 +33,7 @@ GEXF_VERSIONS = ("1.2draft", "1.3", "1.1draft")
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError)  # what networkx says of odd files
 
 
 def network_files(folder: Path) -> list[Path]:
@@ -55,11 +56,7 @@ def network_files(folder: Path) -> list[Path]:
 def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | None = None) -> GraphSet:
     """One graph per file, whose name without extension is its id.
 
-    Args:
-        files: the files.
-        options: attributes to keep, and what to do with bad files.
-        labels: a table, if it is there, whose first column is the ids, or the files' names, and whose others
-            become graph columns; `label` becomes `y`.
+    The first column of the table `labels` is the ids, or the files' names; the others become graph columns.
     """
     ids = [path.name.removesuffix(".gz").removesuffix(kind(path)) for path in files]
     graphs: list[nx.Graph | Rejected] = []
@@ -111,16 +108,7 @@ def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
         if strange is not None:
             raise ValueError(f"an edge leads to node {strange!r}, which is not among the nodes")
         return graph
-    except (
-        ParseError,
-        nx.NetworkXException,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-    ) as error:
+    except (ParseError, nx.NetworkXException, OSError, EOFError, *MALFORMED) as error:
         raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
 
 
@@ -143,9 +131,6 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
     A third cell is the edge attribute `weight`; a header (`source,target,...`) names further attributes, and
     so does the `{'name': value}` that networkx writes. A line with one id is a node without edges. Where
     every edge is listed in both directions, lines are taken as arcs, so that nothing counts twice.
-
-    Raises:
-        InvalidFile: names the line that is no edge.
     """
     separator: str | None = ""  # not known before the first line; None is white space
     names = ["weight"]
@@ -219,7 +204,7 @@ NETWORKS: dict[str, Callable[[Path, ReadOptions], nx.Graph]] = {
 }
 
 
-# JSON lines: one graph per line -> GraphSet.
+# JSON lines: one graph per line.
 #
 #     {"id": "g1", "nodes": 3, "edges": [[0, 1], [1, 2]], "label": "ring"}
 #     {"nodes": [{"id": "a", "kind": 1}, {"id": "b", "kind": 2}], "edges": [["a", "b", {"bond": 1}]]}
@@ -234,9 +219,20 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
     lines: list[int] = []
     graphs: list[nx.Graph | Rejected] = []
     for number, line in enumerate(text_lines(path), start=1):
-        if line.strip():
-            lines.append(number)
-            graphs.append(_parse(len(graphs), line, options, f"{path}, line {number}"))
+        if not line.strip():
+            continue
+        index, problem = len(lines), ""
+        lines.append(number)
+        try:
+            graphs.append(_graph(json.loads(line), options))
+        except (json.JSONDecodeError, RecursionError) as error:
+            problem = f"not JSON, or truncated ({error})"
+            if options.errors == "raise":
+                raise InvalidFile(f"{path}, line {number}: {problem}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            problem = str(error.args[0])
+        if problem:
+            graphs.append(Rejected(index, index, problem))
     ids = [graph.graph.get("id", i) if isinstance(graph, nx.Graph) else i for i, graph in enumerate(graphs)]
 
     def place(index: int) -> str:
@@ -247,18 +243,6 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, place) from error
     return with_columns(made, {}, None, place)
-
-
-def _parse(index: int, line: str, options: ReadOptions, place: str) -> nx.Graph | Rejected:
-    try:
-        return _graph(json.loads(line), options)
-    except (json.JSONDecodeError, RecursionError) as error:
-        problem = f"not JSON, or truncated ({error})"
-        if options.errors == "raise":
-            raise InvalidFile(f"{place}: {problem}") from error
-        return Rejected(index, index, problem)
-    except (ValueError, TypeError, KeyError) as error:
-        return Rejected(index, index, str(error.args[0]))
 
 
 def _graph(content: Any, options: ReadOptions) -> nx.Graph:
@@ -286,17 +270,14 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     graph.add_nodes_from(
         (name, {k: v for k, v in row.items() if k != "id"}) for name, row in zip(names, rows, strict=True)
     )
-    graph.add_edges_from(_edges(content.get("edges", []), set(names)))
-    return graph
-
-
-def _edges(edges: Any, names: set[Any]) -> Iterable[tuple[Any, Any, dict[str, Any]]]:
+    edges = content.get("edges", [])
     if not isinstance(edges, list):
         raise ValueError(f"'edges' is {json.dumps(edges)[:60]}, expected a list")
     for edge in edges:
         if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance((*edge, {})[2], dict):
             raise ValueError(f"the edge {edge!r}, expected [u, v] or [u, v, {{attributes}}]")
         for end in edge[:2]:
-            if end not in names:
+            if end not in graph:
                 raise ValueError(f"an edge leads to node {end!r}, which is not among the nodes")
-        yield edge[0], edge[1], (*edge, {})[2]
+        graph.add_edges_from([(edge[0], edge[1], (*edge, {})[2])])
+    return graph

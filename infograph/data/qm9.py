@@ -94,11 +94,6 @@ def read_qm9(
         limit: read only that many molecules, the first ones.
         n_jobs: processes that parse; by default one per core, and this one alone for a few thousand rows.
         progress: called with molecules done and molecules in all.
-
-    Raises:
-        FileMissing: the files are not there.
-        InvalidFile: a file is damaged; the message names the line.
-        MissingExtra: RDKit is not installed.
     """
     try:
         import rdkit  # noqa: F401
@@ -106,7 +101,15 @@ def read_qm9(
         raise MissingExtra("rdkit", "chem") from error
     if limit is not None and limit < 1:
         raise InvalidParameter(f"limit={limit}: expected 1 or more molecules, or None for all")
-    atoms = _read_atoms(Path(path), limit)
+    files = sorted(Path(path).glob(PATTERN))
+    if not files:
+        raise FileMissing(f"{path} has no files {PATTERN}: expected the data folder of the package qm9pack")
+    read: list[GraphSet] = []
+    for file in files:
+        left = None if limit is None else limit - sum(map(len, read))
+        if left != 0:
+            read.append(_read_file(file, left))
+    atoms = concatenate(read)
     parts: list[GraphSet] = []
     for graphs in _with_bonds([atoms[start : start + ROWS] for start in range(0, len(atoms), ROWS)], n_jobs):
         parts.append(graphs)
@@ -124,30 +127,13 @@ def find_qm9(folder: Path) -> Path | None:
 
 
 def bond_outcomes(graphs: GraphSet) -> dict[str, int]:
-    """How many molecules have their bonds from each rule.
-
-    `graphs[graphs.values("graph", "bonds") == "distances"]` are the ones of a rule: "smiles" and "permuted"
-    take them from the SMILES, "perceived" is RDKit's reading of the coordinates, "distances" bonds without a
-    type between atoms that are near each other.
-    """
+    """How many molecules have their bonds from each rule."""
     counts = np.bincount(graphs.graph["bonds"], minlength=len(OUTCOMES))
     return dict(zip(OUTCOMES, counts.tolist(), strict=True))
 
 
-def _read_atoms(folder: Path, limit: int | None) -> GraphSet:
-    """The molecules as the files state them, without edges: (atomic) number, position, smiles and targets."""
-    files = sorted(folder.glob(PATTERN))
-    if not files:
-        raise FileMissing(f"{folder} has no files {PATTERN}: expected the data folder of the package qm9pack")
-    parts: list[GraphSet] = []
-    for path in files:
-        left = None if limit is None else limit - sum(map(len, parts))
-        if left != 0:
-            parts.append(_read_file(path, left))
-    return concatenate(parts)
-
-
 def _read_file(path: Path, limit: int | None) -> GraphSet:
+    """The molecules as a file states them, without edges: (atomic) number, position, smiles and targets."""
     import pyarrow as pa
     import pyarrow.csv as csv
 
@@ -205,11 +191,7 @@ def _lists(path: Path, cells: Any, convert: Callable[[str], float]) -> tuple[NDA
 
 
 def _with_bonds(parts: list[GraphSet], n_jobs: int | None) -> Iterable[GraphSet]:
-    """The graphs of all parts, in order, by as many processes as there are cores.
-
-    The processes are joblib's, which start afresh and import only what they need: a script that calls this
-    needs no `if __name__ == "__main__"`, and threads of the calling process do no harm.
-    """
+    """The graphs of all parts, in order; joblib's processes need no `if __name__ == "__main__"`."""
     from joblib import Parallel, cpu_count, delayed
 
     if n_jobs is None:  # starting processes takes a second
@@ -260,29 +242,27 @@ def match_bonds(atoms: GraphSet) -> GraphSet:
     from rdkit import rdBase
 
     rules: tuple[Rule, ...] = (lambda smiles, *_: smiles, permuted, perceived, linked)
+    smiles, numbers, positions = atoms.graph["smiles"], atoms.node["number"], atoms.node["position"]
     parts: list[GraphSet] = []
     left = np.arange(len(atoms))
     with rdBase.BlockLogs():
         for outcome, rule in enumerate(rules):
-            graphs = _apply(rule, atoms, left)
-            if graphs is not None and outcome + 1 < len(rules):
+            rows = [slice(*atoms.node_ptr[index : index + 2]) for index in left]
+            own = zip(left, rows, strict=True)
+            items = [rule(str(smiles[index]), numbers[at], positions[at]) for index, at in own]
+            try:
+                graphs = from_molecules(
+                    items, ids=left.tolist(), errors="skip", hydrogens=True, descriptors=True
+                )
+            except NothingLeft:
+                continue
+            if outcome + 1 < len(rules):
                 graphs = graphs[np.flatnonzero(fits(graphs, atoms))]
-            if graphs is not None and len(graphs):
+            if len(graphs):
                 parts.append(graphs.with_column("graph", BONDS, np.full(len(graphs), outcome, np.int32)))
                 left = np.setdiff1d(left, graphs.ids)
     joined = concatenate(parts)
     return _without_guesses(joined[np.argsort(joined.ids)] if len(parts) > 1 else joined)
-
-
-def _apply(rule: Rule, atoms: GraphSet, left: IntArray) -> GraphSet | None:
-    """What a rule makes of the molecules `left`; those it can make nothing of are not in it."""
-    smiles, numbers, positions = atoms.graph["smiles"], atoms.node["number"], atoms.node["position"]
-    own = [slice(*atoms.node_ptr[index : index + 2]) for index in left]
-    items = [rule(str(smiles[i]), numbers[rows], positions[rows]) for i, rows in zip(left, own, strict=True)]
-    try:
-        return from_molecules(items, ids=left.tolist(), errors="skip", hydrogens=True, descriptors=True)
-    except NothingLeft:
-        return None
 
 
 def fits(graphs: GraphSet, atoms: GraphSet) -> NDArray[np.bool_]:
@@ -393,17 +373,15 @@ def _without_guesses(graphs: GraphSet) -> GraphSet:
     return replace(graphs, node={**graphs.node, **unknown})
 
 
-def in_units(graphs: GraphSet, unit: str) -> GraphSet:
-    """The same graphs with all their energies in `unit`; the schema says so.
-
-    Energies are the graph columns whose unit is an energy: of QM9 homo, lumo, gap, zpve, U0, U, H and G.
-
-    Args:
-        graphs: graphs with energies as graph columns.
-        unit: "hartree", "eV", "kcal/mol" or "kJ/mol".
-    """
-    if unit not in HARTREE:
+def check_energy_unit(unit: str | None) -> None:
+    """Refuse a unit that energies do not come in."""
+    if unit is not None and unit not in HARTREE:
         raise InvalidParameter(f"units={unit!r}: energies come in {', '.join(HARTREE)}")
+
+
+def in_units(graphs: GraphSet, unit: str) -> GraphSet:
+    """The same graphs with all graph columns whose unit is an energy in `unit`."""
+    check_energy_unit(unit)
     columns: dict[str, NDArray[Any]] = dict(graphs.graph)
     described: list[Column] = []
     for column in graphs.schema.graph:

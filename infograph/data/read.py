@@ -102,12 +102,6 @@ def read_graphs(
         atomisation: whether U0, U, H and G of QM9's molecules are relative to the free atoms.
         download: whether a data set of the catalogue may be fetched where it is not on this machine.
         progress: called while a data set is downloaded or parsed for the first time, see `load_dataset`.
-
-    Raises:
-        FileMissing: there is no such file.
-        InvalidFile: a file is truncated, empty, or not what its extension says.
-        InvalidGraph: a graph cannot be used; the message names it, the file and the line.
-        UnknownDataset: the text is no file, no data set and no SMILES.
     """
     options = ReadOptions(
         errors=errors,
@@ -129,10 +123,7 @@ def read_graphs(
     if energies is None:
         return graphs
     if not any(column.unit in HARTREE for column in graphs.schema.graph):
-        raise InvalidParameter(
-            f"energies={energies!r}: no graph column is an energy in {', '.join(HARTREE)}; units= says what "
-            f"a column is in"
-        )
+        raise InvalidParameter(f"energies={energies!r}: no graph column is an energy in {', '.join(HARTREE)}")
     return in_units(graphs, energies)
 
 
@@ -142,7 +133,14 @@ def read(
     """`read_graphs` with its options as one object."""
     if not str(source).strip():
         raise FileMissing("an empty path; expected " + KNOWN)
-    graphs = _read_path(Path(source), options)
+    path, graphs = Path(source), None
+    with suppress(RuntimeError):  # of a user who does not exist
+        path = path.expanduser()
+    try:
+        graphs = _read_folder(path, options) if path.is_dir() else _read_file(path, options)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
     if graphs is None and isinstance(source, Path):
         raise FileMissing(f"{source} does not exist; expected {KNOWN}")
     if graphs is None:
@@ -161,18 +159,6 @@ def read(
 
 def _listed(columns: Sequence[Column]) -> str:
     return ", ".join(repr(column.name) for column in columns) or "none"
-
-
-def _read_path(path: Path, options: ReadOptions) -> GraphSet | None:
-    """The graphs of a file or folder, None where there is none."""
-    with suppress(RuntimeError):  # of a user who does not exist
-        path = path.expanduser()
-    try:
-        return _read_folder(path, options) if path.is_dir() else _read_file(path, options)
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return None
-        raise
 
 
 def _read_name(text: str, options: ReadOptions, download: bool, progress: OnProgress | None) -> GraphSet:
@@ -220,20 +206,18 @@ def _read_file(path: Path, options: ReadOptions) -> GraphSet | None:
 
     if not path.is_file():
         return None
-    readers: dict[str, Callable[[Path, ReadOptions], GraphSet]] = {
-        ".zip": lambda path, options: _select(read_tu(path), options),
-        **dict.fromkeys(NETWORKS, lambda path, options: read_networks([path], options)),
-        **dict.fromkeys(JSON_LINES, read_json_lines),
-        **dict.fromkeys((*SMILES_FILES, *SDF_FILES, ".parquet"), read_molecules),
-    }
     ending = kind(path)
-    if ending in TABLES and is_molecule_table(path, options):
+    table = ending in TABLES and is_molecule_table(path, options)
+    if table or ending in (*SMILES_FILES, *SDF_FILES, ".parquet"):
         return read_molecules(path, options)
-    if ending not in readers:
-        raise InvalidFile(
-            f"{path}: files of the kind {ending or 'without extension'!r} are not read; expected {KNOWN}"
-        )
-    return readers[ending](path, options)
+    if ending in JSON_LINES:
+        return read_json_lines(path, options)
+    if ending in NETWORKS:
+        return read_networks([path], options)
+    if ending == ".zip":
+        return _select(read_tu(path), options)
+    shown = repr(ending or "without extension")
+    raise InvalidFile(f"{path}: files of the kind {shown} are not read; expected {KNOWN}")
 
 
 def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
@@ -243,9 +227,7 @@ def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
         schema = schema.select("edge", [*(c.name for c in schema.features("edge")), options.weight])
         column = schema.column("edge", options.weight)
         if column is not None and (column.kind, column.width) != ("float", 1):
-            raise SchemaMismatch(
-                f"the edge column {options.weight!r} cannot be a weight: it holds no numbers"
-            )
+            raise SchemaMismatch(f"the edge column {options.weight!r} cannot be a weight: no numbers")
         roles = (replace(c, role="weight") if c.name == options.weight else c for c in schema.edge)
         schema = schema.replace("edge", roles)
     graphs = replace(graphs, schema=schema)
@@ -261,11 +243,7 @@ def kind(path: Path) -> str:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, each with "\\n" at its end, as they are asked for; `.gz` is unpacked.
-
-    Raises:
-        InvalidFile: it is empty, truncated, or not text; some lines may have come before.
-    """
+    """The lines of a text file, each with "\\n" at its end, as they are asked for; `.gz` is unpacked."""
     number, empty = 0, True
     try:
         with (
@@ -280,31 +258,21 @@ def text_lines(path: Path) -> Iterator[str]:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidFile(f"{path} is truncated or no gzip file: {error}") from error
     except UnicodeDecodeError as error:
-        raise InvalidFile(
-            f"{path} is not a text file in UTF-8 (after line {number}): save it as UTF-8"
-        ) from error
+        raise InvalidFile(f"{path} is not a text file in UTF-8 (after line {number})") from error
     if empty:
         raise InvalidFile(f"{path} is empty")
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Consecutive rows of a table of text.
+    """Consecutive rows of a table of text."""
 
-    Attributes:
-        names: the header.
-        columns: one text per row; empty where nothing stands.
-        lines: the line on which each row begins.
-        broken: rows that do not have as many cells as the header.
-    """
-
-    names: list[str]
+    names: list[str]  # the header
     columns: dict[str, list[str]]
-    lines: list[int]
-    broken: dict[int, Rejected] = field(default_factory=dict)
+    lines: list[int]  # on which each row begins
+    broken: dict[int, Rejected] = field(default_factory=dict)  # rows of another length than the header
 
     def place(self, row: int) -> str:
-        """Where a row stands in its file."""
         return f"line {self.lines[row]}"
 
 
@@ -313,13 +281,20 @@ def cell_blocks(path: Path, size: int | None = None) -> Iterator[Cells]:
 
     What separates cells is found out. Empty lines before the header do not count; others are no rows, except
     in a table of one column, where they are empty cells unless the file ends with them.
-
-    Raises:
-        InvalidFile: it is not a table; some blocks may have come before.
     """
     found = _rows(path)
-    names = _names(found, path)
-    rows = _filled(found, len(names))
+    names = header(path, found)
+
+    def filled() -> Iterator[tuple[int, list[str]]]:
+        waiting: list[tuple[int, list[str]]] = []
+        for line, row in found:
+            if row or len(names) == 1:
+                waiting.append((line, row or [""]))
+            if any(row):
+                yield from waiting
+                waiting = []
+
+    rows = filled()
     while block := list(islice(rows, size)):
         lines, cells = [line for line, _ in block], [row for _, row in block]
         broken = {
@@ -344,27 +319,12 @@ def read_cells(path: Path, errors: Errors = "raise") -> Cells:
     return cells
 
 
-def header(path: Path) -> list[str]:
+def header(path: Path, rows: Iterator[tuple[int, list[str]]] | None = None) -> list[str]:
     """The cells of a table's first row."""
-    return _names(_rows(path), path)
-
-
-def _names(rows: Iterator[tuple[int, list[str]]], path: Path) -> list[str]:
-    names = [name.strip() for name in next(rows)[1]]
+    names = [name.strip() for name in next(rows or _rows(path))[1]]
     if len(set(names)) < len(names):
         raise InvalidFile(f"{path}: two columns of one name in the header {names}")
     return names
-
-
-def _filled(rows: Iterable[tuple[int, list[str]]], n_columns: int) -> Iterator[tuple[int, list[str]]]:
-    waiting: list[tuple[int, list[str]]] = []
-    for line, row in rows:
-        if any(row):
-            yield from waiting
-            yield line, row
-            waiting = []
-        elif row or n_columns == 1:
-            waiting.append((line, row or [""]))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -424,12 +384,9 @@ def _typed_array(cells: Any) -> tuple[list[Any], bool]:
     values, of = cells.to_pylist(), cells.type
     if pa.types.is_boolean(of):
         return values, False
-    whole = pa.types.is_integer(of)
-    if (
-        pa.types.is_floating(of)
-        or pa.types.is_decimal(of)
-        or (whole and all(value is None or abs(value) <= EXACT for value in values))
-    ):
+    real = pa.types.is_floating(of) or pa.types.is_decimal(of)
+    exact = pa.types.is_integer(of) and all(value is None or abs(value) <= EXACT for value in values)
+    if real or exact:
         numbers = [None if value is None or value != value else float(value) for value in values]
         return numbers, all(number is None or number.is_integer() for number in numbers)
     return [None if value is None or value == "" else str(value) for value in values], False
@@ -438,13 +395,9 @@ def _typed_array(cells: Any) -> tuple[list[Any], bool]:
 def with_columns(
     graphs: GraphSet, columns: Mapping[str, Any], label: str | None, place: Callable[[int], str]
 ) -> GraphSet:
-    """`graphs` with the columns of a file, and with places in the file for what was rejected.
+    """`graphs` with the columns of their file, rejected rows included, and with places for what was rejected.
 
-    Args:
-        graphs: made from the rows of the file, of which some may have been rejected.
-        columns: all cells by column as `typed` takes them, rejected rows included.
-        label: the column that becomes `y`, with whole numbers and texts as categories.
-        place: row -> where it stands in the file.
+    The column `label` becomes `y`, with whole numbers and texts as categories.
     """
     out = {rejected.index for rejected in graphs.rejected}
     for name, cells in columns.items():
@@ -478,10 +431,7 @@ def in_file(error: InvalidGraph | InvalidParameter, path: Path, place: Callable[
 
 
 def place_of(rejected: Rejected) -> tuple[str, str]:
-    """Where a rejected input stands in its file, such as "line 7", and what is wrong with it.
-
-    The place is empty for what does not come from a file.
-    """
+    """Where a rejected input stands in its file, such as "line 7" ("" without one), and what is wrong."""
     found = PLACE.fullmatch(rejected.problem)
     return ("", rejected.problem) if found is None else (found[1], found[2])
 

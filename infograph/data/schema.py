@@ -128,11 +128,7 @@ class Schema:
         return next((column for column in self.node if column.role == "position"), None)
 
     def select(self, level: Level, names: Iterable[str] | None) -> Schema:
-        """A copy in which encoders see just the columns `names` of a level; None keeps the choice as it is.
-
-        Raises:
-            SchemaMismatch: a name is not there.
-        """
+        """A copy in which encoders see just the columns `names` of a level; None changes nothing."""
         if names is None:
             return self
         names = [names] if isinstance(names, str) else list(names)
@@ -157,29 +153,24 @@ class Schema:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Schema:
-        """The inverse of `to_dict`.
-
-        Raises:
-            InvalidFile: the content is not a schema.
-        """
+        """The inverse of `to_dict`."""
         try:
-            columns = {level: tuple(map(_column, content[level])) for level in LEVELS}
+            columns = {
+                level: tuple(
+                    Column(**{name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()})
+                    for entry in content[level]
+                )
+                for level in LEVELS
+            }
             return cls(**columns, options=tuple(content.get("options", {}).items()))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidFile(f"not a schema: {error!r}") from error
 
 
-def _column(entry: dict[str, Any]) -> Column:
-    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-    return Column(**fields)
-
-
 def _without_defaults(column: Column) -> dict[str, Any]:
-    content = {
-        field.name: (getattr(column, field.name), field.default) for field in dataclasses.fields(column)
-    }
+    defaults = {field.name: field.default for field in dataclasses.fields(column)}
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, (value, default) in content.items()
-        if value != default
+        for name, value in vars(column).items()
+        if value != defaults[name]
     }

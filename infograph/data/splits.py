@@ -95,8 +95,7 @@ def share_stops(n_graphs: int, shares: Sequence[float]) -> tuple[int, int]:
     given = np.asarray(shares, np.float64)
     if given.shape != (3,) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9 or given[0] == 0:
         raise InvalidParameter(
-            f"shares={shares!r}: expected three numbers that add up to 1 for training (above 0), validation "
-            f"and test, such as (0.8, 0.1, 0.1)"
+            f"shares={shares!r}: expected three numbers that add up to 1, the first above 0"
         )
     wanted = given > 0
     if n_graphs < wanted.sum():
@@ -122,16 +121,13 @@ def _check_size(name: str, size: object, least: int) -> None:
         raise InvalidParameter(f"{name}={size!r}: expected a whole number, {least} or more")
 
 
-# A split by scaffolds: molecules with the same ring system are all in one part.
-#
-# A random split puts close relatives on both sides and flatters every model; a new project's molecules have
-# scaffolds that nobody has measured yet (Bemis and Murcko 1996 define them: rings and what links them).
-
-
 def scaffold_split(
     graphs: GraphSet, shares: Sequence[float] = (0.8, 0.1, 0.1), *, target: str | None = None, seed: int = 0
 ) -> Split:
     """Molecules for training, validation and test, such that no scaffold is in two parts.
+
+    A random split puts close relatives on both sides and flatters every model; scaffolds (rings and what
+    links them, Bemis and Murcko 1996) of a new project are such that nobody has measured yet.
 
     The largest scaffolds come first. One of more than half as many molecules as validation or test shall have
     goes where most room is; any other to a part that is drawn, in proportion to their room, from those where
@@ -165,7 +161,9 @@ def split_by_scaffold(
     """The same by a mask of the labelled molecules. (G,)."""
     first, second = share_stops(int(labelled.sum()), shares)
     wanted = np.diff([0, first, second, int(labelled.sum())])  # (3,)
-    group = scaffold_groups(graphs)  # (G,)
+    found = scaffolds(graphs)
+    keys = np.where(found == "", np.char.add("acyclic ", smiles_of(graphs)), found)
+    group = np.asarray(np.unique(keys, return_inverse=True)[1])  # (G,) what stays together
     sizes = np.bincount(group[labelled], minlength=int(group.max()) + 1)
     part = _assign(sizes, wanted, np.random.default_rng(seed))[group]  # (G,)
     counts = np.bincount(part[labelled], minlength=3)
@@ -195,13 +193,6 @@ def scaffolds(graphs: GraphSet) -> NDArray[np.str_]:
     distinct, place = np.unique(smiles_of(graphs), return_inverse=True)
     with rdBase.BlockLogs():
         return np.array([scaffold(str(smiles)) for smiles in distinct], np.str_)[place]
-
-
-def scaffold_groups(graphs: GraphSet) -> IntArray:
-    """Which molecules stay together: the number of their scaffold, or their own without a ring. (G,)."""
-    smiles, found = smiles_of(graphs), scaffolds(graphs)
-    keys = np.where(found == "", np.char.add("acyclic ", smiles), found)
-    return np.asarray(np.unique(keys, return_inverse=True)[1])
 
 
 def _assign(sizes: IntArray, wanted: IntArray, rng: np.random.Generator) -> IntArray:

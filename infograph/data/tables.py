@@ -54,30 +54,18 @@ READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "ster
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Consecutive rows of a file of molecules.
+    """Consecutive rows of a file of molecules."""
 
-    Attributes:
-        molecules: SMILES or RDKit molecules; a `Rejected` where a row is broken.
-        columns: one text per row, or an Arrow array where the file has types.
-        place: row -> where it stands in the file.
-        smiles: the column of the molecules, if they are in one.
-        ids: the ids of a format that has them outside its columns; empty where there is none.
-        broken: the broken rows.
-    """
-
-    molecules: Sequence[Any]
-    columns: Mapping[str, Any]
-    place: Callable[[int], str]
-    smiles: str | None = None
-    ids: Sequence[str] | None = None
+    molecules: Sequence[Any]  # SMILES or RDKit molecules; a `Rejected` where a row is broken
+    columns: Mapping[str, Any]  # texts, or an Arrow array where the file has types
+    place: Callable[[int], str]  # where a row stands in the file
+    smiles: str | None = None  # the column of the molecules, if they are in one
+    ids: Sequence[str] | None = None  # of a format that has them outside its columns
     broken: Mapping[int, Rejected] = field(default_factory=dict)
 
 
 def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
-    """All molecules of a file; its other columns become graph columns.
-
-    Numbers are floats (NaN where a cell is empty); texts that repeat are categories.
-    """
+    """All molecules of a file; its other columns become graph columns."""
     rows = next(_rows(path, options), None)
     if rows is None:
         raise InvalidFile(f"{path} has a header and no rows")
@@ -88,11 +76,12 @@ def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     own = chosen_column(rows.columns, options.id, "id", path)
     if own is None and rows.ids is None:
         own = _distinct_ids(rows, path)
-    ids = rows.ids if own is None else texts(rows.columns[own])
+    names = (rows.ids if own is None else texts(rows.columns[own])) or []
+    ids: Sequence[str | int] | None = [name or str(row) for row, name in enumerate(names)]
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):  # "007" stays text
+        ids = [int(name) for name in names]
     try:
-        graphs = from_molecules(
-            rows.molecules, ids=_parse_ids(ids) if ids and any(ids) else None, **options.of_molecules
-        )
+        graphs = from_molecules(rows.molecules, ids=ids if any(names) else None, **options.of_molecules)
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, rows.place) from error
     columns = {}
@@ -105,10 +94,7 @@ def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
 
 
 def _distinct_ids(rows: Rows, path: Path) -> str | None:
-    """A column that is called like ids and whose values are all given and different.
-
-    Where there are only columns that are called so, a warning says why they are not used.
-    """
+    """A column that is called like ids and whose values are all given and different; or a warning."""
     unfit = []
     for name in id_columns(rows.columns):
         values = [text for row, text in enumerate(texts(rows.columns[name])) if row not in rows.broken]
@@ -126,13 +112,6 @@ def _distinct_ids(rows: Rows, path: Path) -> str | None:
     return None
 
 
-def _parse_ids(values: Sequence[str]) -> list[str] | list[int]:
-    """Ids as integers where that loses nothing ("007" stays text)."""
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value) for value in values):
-        return [int(value) for value in values]
-    return [value or str(row) for row, value in enumerate(values)]
-
-
 def texts(column: Any) -> list[str]:
     """A column as texts: empty where a value is missing."""
     if isinstance(column, list):
@@ -143,22 +122,20 @@ def texts(column: Any) -> list[str]:
 def is_molecule_table(path: Path, options: ReadOptions) -> bool:
     """Whether a CSV file is one of molecules, and not an edge list."""
     names = header(path)
-    return options.smiles is not None or smiles_column(names) is not None or not looks_like_edges(names)
+    return options.smiles is not None or bool(smiles_columns(names)) or not looks_like_edges(names)
 
 
-def smiles_column(names: Iterable[str], chosen: str | None = None) -> str | None:
-    """The column that holds the SMILES: the chosen one, or one that is called so."""
-    if chosen is not None:
-        return chosen if chosen in names else None
-    lower = {name.strip().casefold(): name for name in reversed(list(names))}
-    return next((lower[name] for name in SMILES_NAMES if name in lower), None)
+def smiles_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called like SMILES, the best first."""
+    lower = {name.strip().casefold(): name for name in reversed(names)}
+    return [lower[name] for name in SMILES_NAMES if name in lower]
 
 
 def _required_smiles(names: Sequence[str], options: ReadOptions, path: Path) -> str:
-    column = smiles_column(names, options.smiles)
-    if column is None:
-        raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
-    return column
+    found = smiles_columns(names) if options.smiles is None else {options.smiles}.intersection(names)
+    for column in found:
+        return column
+    raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
 
 
 def id_columns(names: Iterable[str]) -> list[str]:
@@ -234,23 +211,22 @@ def _counted(what: str, numbers: Sequence[int]) -> Callable[[int], str]:
 
 def _smi_rows(path: Path, size: int | None) -> Iterator[Rows]:
     """One molecule per line: a SMILES, then optionally white space and an id. A header line is tolerated."""
-    rows = _smi_lines(path)
-    while block := list(islice(rows, size)):
+
+    def rows() -> Iterator[tuple[int, str, str]]:
+        waiting: list[tuple[int, str, str]] = []  # blank lines at the end are no rows
+        for number, line in enumerate(text_lines(path), start=1):
+            smiles, *rest = line.split(maxsplit=1) or [""]
+            if number == 1 and smiles.casefold() in SMILES_NAMES:
+                continue
+            waiting.append((number, smiles, rest[0].strip() if rest else ""))
+            if smiles:
+                yield from waiting
+                waiting = []
+
+    found = rows()
+    while block := list(islice(found, size)):
         lines, smiles, ids = (list(part) for part in zip(*block, strict=True))
         yield Rows(smiles, {SMILES: smiles}, _counted("line", lines), SMILES, ids)
-
-
-def _smi_lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    """(line, SMILES, id) of every row: blank lines at the end are none."""
-    waiting: list[tuple[int, str, str]] = []
-    for number, line in enumerate(text_lines(path), start=1):
-        smiles, *rest = line.split(maxsplit=1) or [""]
-        if number == 1 and smiles.casefold() in SMILES_NAMES:
-            continue
-        waiting.append((number, smiles, rest[0].strip() if rest else ""))
-        if smiles:
-            yield from waiting
-            waiting = []
 
 
 def _sdf_rows(path: Path) -> Iterator[Rows]:
@@ -268,13 +244,15 @@ def _sdf_rows(path: Path) -> Iterator[Rows]:
     line = 1
     for record in re.split(r"^\$\$\$\$.*\n?", text, flags=re.MULTILINE):
         if record.strip():
-            row, problem = len(lines), _record_problem(record)
+            row, ends = len(lines), len(re.findall(r"^M  END", record, flags=re.MULTILINE))
             block = record.partition("M  END")[0] + "M  END\n"
             with rdBase.BlockLogs():
                 mol = Chem.MolFromMolBlock(block, removeHs=False)
                 mol = mol or Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
-            if problem:
-                broken[row] = Rejected(row, row, problem)
+            if not ends:
+                broken[row] = Rejected(row, row, "the record is cut off, it has no line 'M  END'")
+            elif ends > 1:
+                broken[row] = Rejected(row, row, f"{ends} molecules in one record: no lines '$$$$' between")
             lines.append(line)
             titles.append(record.partition("\n")[0].strip())
             molecules.append(broken.get(row) or mol or Rejected(row, row, "no readable molecule block"))
@@ -286,14 +264,6 @@ def _sdf_rows(path: Path) -> Iterator[Rows]:
     yield Rows(
         molecules, columns, lambda row: f"record {row + 1} (line {lines[row]})", ids=titles, broken=broken
     )
-
-
-def _record_problem(record: str) -> str:
-    """What is wrong with the ends of a record, so that it does not hold just one molecule."""
-    ends = len(re.findall(r"^M  END", record, flags=re.MULTILINE))
-    if not ends:
-        return "the record is cut off, it has no line 'M  END'"
-    return "" if ends == 1 else f"{ends} molecules in one record: the lines '$$$$' between them are missing"
 
 
 # A shard -> blocks of rows: molecules read as they stream by, other graphs read whole and cut.
@@ -309,16 +279,9 @@ def _record_problem(record: str) -> str:
 
 @dataclass(frozen=True)
 class Shard:
-    """One input file, or a folder with a saved GraphSet.
+    """One input file, or a folder with a saved GraphSet."""
 
-    Attributes:
-        name: what its output is called, without an ending; no two shards of a job share it.
-        path: where it is.
-        size: bytes.
-        mtime_ns: when it was last changed.
-    """
-
-    name: str
+    name: str  # of its output, without an ending; no two shards of a job share it
     path: str
     size: int
     mtime_ns: int
@@ -326,23 +289,14 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some consecutive rows of a shard. R rows, of which G are graphs.
+    """Some consecutive rows of a shard. R rows, of which G are graphs."""
 
-    Attributes:
-        start: the first one's place in the shard.
-        ids: (R,) the user's ids.
-        columns: what else is asked for, an Arrow array (R,) per name.
-        graphs: those that could be read, None if there are none.
-        rejected: the other rows; `index` counts from the start of the block, `problem` names the place.
-        typed: whether the file says what its columns hold; if not, numbers are texts.
-    """
-
-    start: int
-    ids: Sequence[str]
-    columns: dict[str, Any]
-    graphs: GraphSet | None
-    rejected: tuple[Rejected, ...]
-    typed: bool = True
+    start: int  # the first one's place in the shard
+    ids: Sequence[str]  # (R,)
+    columns: dict[str, Any]  # what else is asked for, an Arrow array (R,) per name
+    graphs: GraphSet | None  # None if none could be read
+    rejected: tuple[Rejected, ...]  # the other rows; `index` counts from the start of the block
+    typed: bool = True  # whether the file says what its columns hold; if not, numbers are texts
 
     @cached_property
     def rows(self) -> IntArray:
@@ -356,18 +310,7 @@ class Block:
 def read_blocks(
     shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
 ) -> Iterator[Block]:
-    """The rows of a shard, `size` at a time and every one of them.
-
-    Args:
-        shard: the shard.
-        size: rows per block.
-        options: how to read it; bad rows are listed, whatever `options.errors` says.
-        columns: columns to keep, None for all.
-
-    Raises:
-        InvalidFile: it is damaged; some blocks may have come before.
-        SchemaMismatch: it lacks a column.
-    """
+    """The rows of a shard, `size` at a time and every one of them, with some of its columns (None: all)."""
     import pyarrow as pa
 
     path, start = Path(shard.path), 0
@@ -381,7 +324,7 @@ def read_blocks(
     for rows in _rows(path, options, size, columns):
         own = id_column(rows.columns, options, path)
         names = texts(rows.columns[own]) if own else rows.ids or [""] * len(rows.molecules)
-        ids = [name or _numbered(shard, start + row) for row, name in enumerate(names)]
+        ids = [name or f"{shard.name}:{start + row}" for row, name in enumerate(names)]
         stored = {name: rows.columns[name] for name in kept_columns(rows.columns, columns, own, path)}
         arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}
         graphs: GraphSet | None = None
@@ -414,7 +357,7 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
     good = np.delete(np.arange(total), np.array([each.index for each in rejected], np.int64))  # (G,)
     position = np.full(total, -1)  # of the graph of every row
     position[good] = np.arange(len(good))
-    ids = [_numbered(shard, row) for row in range(total)]
+    ids = [f"{shard.name}:{row}" for row in range(total)]
     named = [*zip(good.tolist(), own, strict=True), *((each.index, each.graph_id) for each in rejected)]
     for row, name in named:
         ids[row] = ids[row] if name == row else str(name)
@@ -436,10 +379,6 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
         cut = graphs[int(found[0]) : int(found[-1]) + 1] if graphs is not None and len(found) else None
         taken = {name: values.take(pa.array(here, mask=here < 0)) for name, values in stored.items()}
         yield Block(start, ids[start : start + size], taken, cut, inside)
-
-
-def _numbered(shard: Shard, row: int) -> str:
-    return f"{shard.name}:{row}"
 
 
 def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | None) -> Any:
@@ -465,12 +404,7 @@ def id_column(names: Iterable[str], options: ReadOptions, path: Path) -> str | N
 def kept_columns(
     names: Iterable[str], columns: Sequence[str] | None, own: str | None, path: Path
 ) -> list[str]:
-    """The columns to write beside the vectors.
-
-    Raises:
-        SchemaMismatch: there is no such column.
-        InvalidParameter: a column has a name that the file of vectors needs for itself.
-    """
+    """The columns to write beside the vectors."""
     kept = [name for name in names if name != own] if columns is None else list(columns)
     missing = [name for name in kept if name not in names]
     if missing:

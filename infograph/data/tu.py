@@ -43,10 +43,6 @@ def read_tu(path: str | Path, name: str | None = None) -> GraphSet:
     Args:
         path: `NAME.zip`, or the folder with `NAME_A.txt` in it or at most two levels below.
         name: the set's name, needed only where several sets share the zip or folder.
-
-    Raises:
-        FileMissing: the path, or a file that every set has, is not there.
-        InvalidFile: a file is truncated, damaged, or contradicts another; the message names it.
     """
     file = _files(Path(path), name)
     graph = _read_indicator(file("graph_indicator"))  # (N,) of the nodes in the file's order
@@ -89,18 +85,14 @@ def _read_indicator(file: File) -> IntArray:
         raise FileMissing(f"{file} is missing: every TU data set has one; get a fresh copy of the set")
     (indicator,) = _read_table(file, "whole", width=1)
     if indicator.min() < 1:
-        raise _bad_row(
-            file, indicator.argmin(), f"graph {indicator.min()}, but graphs are numbered from 1", hint=""
-        )
+        raise _bad_row(file, indicator.argmin(), f"graph {indicator.min()}, but graphs count from 1")
     if indicator.max() > len(indicator):
         raise InvalidFile(f"{file}: {indicator.max()} graphs for {len(indicator)} nodes; {FRESH_COPY}")
     graph = indicator.astype(np.int32) - 1
     counts = np.bincount(graph)
     if not counts.all():
-        raise InvalidFile(
-            f"{file}: graph {(counts == 0).argmax() + 1} of {len(counts)} has no nodes; {FRESH_COPY}, or "
-            f"renumber the graphs"
-        )
+        empty = (counts == 0).argmax() + 1
+        raise InvalidFile(f"{file}: graph {empty} of {len(counts)} has no nodes; {FRESH_COPY}")
     return graph
 
 
@@ -112,7 +104,7 @@ def _read_arcs(file: File, graph: IntArray) -> list[IntArray]:
         if outside.any():
             row = outside.argmax()
             problem = f"an edge to node {ends[row]}, but the graph indicator has {len(graph)} nodes"
-            raise _bad_row(file, row, problem, hint="one of the two files is truncated or damaged")
+            raise _bad_row(file, row, problem)
     source, target = (ends.astype(np.int32, copy=False) - 1 for ends in columns)
     across = graph[source] != graph[target]
     if across.any():
@@ -136,7 +128,7 @@ def _read_level(
             bad = np.isinf(values) if level == "graph" else ~np.isfinite(values)
             if bad.any():
                 problem = f"{values[bad.argmax()]} is no finite number"
-                raise _bad_row(attributes, bad.argmax(), problem, hint="fill it in or leave the graph out")
+                raise _bad_row(attributes, bad.argmax(), problem)
         if level != "graph" and len(table) > 1:
             tables["attributes"] = [np.stack(table, axis=1)]
     stored: dict[str, NDArray[Any]] = {}
@@ -145,10 +137,8 @@ def _read_level(
         if len(table[0]) != n_rows:
             own = attributes if name == "attributes" else labels
             things, other = ("arcs", "A") if level == "edge" else (f"{level}s", "graph_indicator")
-            raise InvalidFile(
-                f"{own} has {len(table[0])} rows, but {file(other)} has {n_rows} {things}; one of the two is "
-                f"truncated or damaged: get a fresh copy"
-            )
+            counted = f"{len(table[0])} rows, but {file(other)} has {n_rows} {things}"
+            raise InvalidFile(f"{own} has {counted}; one of the two is damaged: get a fresh copy")
         for place, values in enumerate(table):
             column = Column(name if len(table) == 1 else f"{name}_{place}", "float", width=values[:1].size)
             if values.dtype.kind == "f":
@@ -166,65 +156,46 @@ def _read_table(file: File, numbers: Numbers, width: int | None = None) -> list[
 
     Spaces around numbers, CRLF line ends, blank lines and a byte-order mark are tolerated.
     """
+    import pyarrow as pa  # here, because opening a cached set needs none of it
+    import pyarrow.csv as csv
+
     raw = _read(file).rstrip()
     if not raw:
         raise InvalidFile(f"{file} is empty; {FRESH_COPY}")
     found = raw.lstrip().split(b"\n", 1)[0].split(b"\r", 1)[0].count(b",") + 1
-    columns = _parse(raw, found, "int32" if numbers == "whole" else "float32")
-    if not columns and numbers == "whole":
-        reals = _parse(raw, found, "float64")
-        if all(((np.abs(values) < 2**53) & (values == np.floor(values))).all() for values in reals):
-            columns = [values.astype(np.int64) for values in reals]
-    if not columns:
-        raise _complaint(file, raw, found, numbers)
     if width is not None and found != width:
         raise InvalidFile(f"{file} has {found} columns, expected {width}; {FRESH_COPY}")
-    return columns
 
-
-def _parse(raw: bytes, width: int, dtype: str) -> list[NDArray[Any]]:
-    """Columns of one type, or an empty list if the text does not have that form."""
-    import pyarrow as pa  # here, because opening a cached set needs none of it
-    import pyarrow.csv as csv
-
-    names = [str(position) for position in range(width)]
-    try:
-        # Arrow parses on all cores: 0.4 s for the 96 MB of REDDIT-MULTI-5K's arcs.
-        table = csv.read_csv(
+    def parse(of: Any, *, use_threads: bool = True) -> list[NDArray[Any]]:
+        names = [str(position) for position in range(found)]
+        table = csv.read_csv(  # on all cores: 0.4 s for the 96 MB of REDDIT-MULTI-5K's arcs
             pa.BufferReader(raw),
-            read_options=csv.ReadOptions(column_names=names),
+            read_options=csv.ReadOptions(column_names=names, use_threads=use_threads),
             parse_options=csv.ParseOptions(quote_char=False),
-            convert_options=csv.ConvertOptions(
-                column_types={name: getattr(pa, dtype)() for name in names}, null_values=[]
-            ),
+            convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, of), null_values=[]),
         )
+        return [np.asarray(table.column(name).to_numpy()) for name in names]
+
+    try:
+        return parse(pa.int32() if numbers == "whole" else pa.float32())
     except pa.ArrowInvalid:
-        return []
-    return [np.asarray(table.column(name).to_numpy()) for name in names]
+        pass
+    try:
+        columns = parse(pa.float64(), use_threads=False)  # errors name their row then
+    except pa.ArrowInvalid as error:
+        raise InvalidFile(f"{file}: {error}; {FRESH_COPY}") from None
+    for values in columns:
+        whole = (np.abs(values) < 2**53) & (values == np.floor(values))
+        if not whole.all():
+            row = whole.argmin()
+            raise _bad_row(file, row, f"{values[row]} is no whole number")
+    return [values.astype(np.int64) for values in columns]
 
 
-def _complaint(file: File, raw: bytes, width: int, numbers: Numbers) -> InvalidFile:
-    """What is wrong with a table that did not parse; slow, and only run then."""
-    expected = f"{width} {numbers} number{'s separated by commas' if width > 1 else ''}"
-
-    def fits(cell: bytes) -> bool:
-        try:
-            return float(cell).is_integer() or numbers == "real"
-        except ValueError:
-            return False
-
-    for number, line in enumerate(raw.splitlines(), start=1):
-        cells = line.removeprefix(b"\xef\xbb\xbf").split(b",")
-        if line and (len(cells) != width or not all(map(fits, cells))):
-            shown = line[:60].decode("utf-8", "replace")
-            return InvalidFile(f"{file}, line {number}: {shown!r}, expected {expected}; {FRESH_COPY}")
-    return InvalidFile(f"{file}: not a table of {expected} per line; {FRESH_COPY}")
-
-
-def _bad_row(file: File, row: Any, problem: str, hint: str = FRESH_COPY) -> InvalidFile:
+def _bad_row(file: File, row: Any, problem: str) -> InvalidFile:
     """An error that names the line of a row: blank lines are no rows."""
     lines = [number for number, line in enumerate(_read(file).splitlines(), start=1) if line]
-    return InvalidFile(f"{file}, line {lines[row]}: {problem}{'; ' if hint else ''}{hint}")
+    return InvalidFile(f"{file}, line {lines[row]}: {problem}; {FRESH_COPY}")
 
 
 def _read(file: File) -> bytes:
@@ -262,11 +233,7 @@ def _files(path: Path, name: str | None = None) -> Callable[[str], File]:
 
 
 def find_tu(folder: Path, name: str) -> Path | None:
-    """The zip or folder of a set inside `folder`, or `folder` itself if it is the set's own; None if neither.
-
-    Looks for `NAME.zip`, `NAME/` (files at most two levels deep, as PyG lays them out) and `NAME_A.txt`; case
-    does not matter.
-    """
+    """`NAME.zip` or `NAME/` inside `folder`, or `folder` itself if it is the set's own; any case."""
     try:
         children = {child.name.casefold(): child for child in sorted(folder.iterdir(), reverse=True)}
     except OSError:
@@ -281,7 +248,7 @@ def find_tu(folder: Path, name: str) -> Path | None:
 
 
 def list_tu(folder: Path) -> list[str]:
-    """Names of the TU sets that `find_tu` finds in a folder, sorted."""
+    """The names of the TU sets in a folder."""
     try:
         children = [child for child in folder.iterdir() if not child.name.startswith(".")]
     except OSError:

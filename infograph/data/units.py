@@ -49,11 +49,7 @@ def split_header(header: str) -> tuple[str, str]:
 
 
 def match_name(names: Iterable[str], wanted: str) -> str | None:
-    """The name that is meant: `wanted` itself, or the only one that is `wanted` with a unit behind it.
-
-    Raises:
-        InvalidParameter: several names are `wanted` with a unit.
-    """
+    """The name that is meant: `wanted` itself, or the only one that is `wanted` with a unit behind it."""
     names = list(names)
     if wanted in names:
         return wanted
@@ -64,12 +60,7 @@ def match_name(names: Iterable[str], wanted: str) -> str | None:
 
 
 def graph_column(schema: Schema, name: str) -> Column:
-    """The graph column of a name, which may leave the unit out: "logS" finds "logS [mol/L]".
-
-    Raises:
-        SchemaMismatch: there is none.
-        InvalidParameter: there are several.
-    """
+    """The graph column of a name, which may leave the unit out: "logS" finds "logS [mol/L]"."""
     found = match_name((column.name for column in schema.graph), name)
     column = None if found is None else schema.column("graph", found)
     if column is None:
@@ -81,18 +72,23 @@ def graph_column(schema: Schema, name: str) -> Column:
 def with_units(graphs: GraphSet, units: Mapping[str, str], label: str | None = None) -> GraphSet:
     """`graphs` whose graph columns of numbers know their units: the user's, else those of their headers.
 
-    Args:
-        graphs: the graphs.
-        units: column -> unit; a column may be named without the unit in its header.
-        label: what the column `y` was called in its file.
-
-    Raises:
-        InvalidParameter: a column does not exist, or does not hold numbers; or a unit is no text.
+    `label` is what the column `y` was called in its file.
     """
     for name, unit in units.items():
         if not isinstance(unit, str) or not unit.strip():
             raise InvalidParameter(f"units: {unit!r} for {name!r}; expected a text such as 'mol/L'")
-    chosen = {_target(graphs, name, label): unit.strip() for name, unit in units.items()}
+    names = [column.name for column in graphs.schema.graph]
+
+    def column_of(name: str) -> str:
+        own = label if LABEL in names else None
+        if own is not None and (match_name([own], name) or split_header(name)[0] == own):
+            return LABEL
+        found = match_name(names, name)
+        if found is None:
+            raise InvalidParameter(f"units: there is no graph column {name!r}, only {names}")
+        return found
+
+    chosen = {column_of(name): unit.strip() for name, unit in units.items()}
     columns = []
     for column in graphs.schema.graph:
         header = label if column.name == LABEL and label is not None else column.name
@@ -105,16 +101,3 @@ def with_units(graphs: GraphSet, units: Mapping[str, str], label: str | None = N
                 raise InvalidParameter(f"units: the column {header!r} holds no numbers, and so has no unit")
         columns.append(column)
     return replace(graphs, schema=graphs.schema.replace("graph", columns))
-
-
-def _target(graphs: GraphSet, name: str, label: str | None) -> str:
-    """The graph column that `units` means by a name."""
-    names = [column.name for column in graphs.schema.graph]
-    if label is not None and LABEL in names and (name == label or match_name([label], name)):
-        return LABEL
-    if label is not None and LABEL in names and split_header(name)[0] == label:
-        return LABEL
-    found = match_name(names, name)
-    if found is None:
-        raise InvalidParameter(f"units: there is no graph column {name!r}, only {names}")
-    return found

@@ -29,17 +29,11 @@ RESERVED = r"id|vector|v\d+"
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """One row per graph.
+    """One row per graph."""
 
-    Attributes:
-        ids: (G,) the user's ids.
-        vectors: (G, D) float32; NaN where a graph could not be embedded.
-        columns: what else is known of the graphs, by name, (G,) each; None, NaN or "" where a value is
-            missing.
-    """
-
-    ids: NDArray[Any]
-    vectors: NDArray[np.float32]
+    ids: NDArray[Any]  # (G,) the user's
+    vectors: NDArray[np.float32]  # (G, D) NaN where a graph could not be embedded
+    # What else is known of the graphs, (G,) each; None, NaN or "" where a value is missing.
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -62,19 +56,26 @@ class Embeddings:
             return cls(graphs.ids, vectors, values)
         total = len(graphs) + len(graphs.rejected)
         rows = np.delete(np.arange(total), [rejected.index for rejected in graphs.rejected])
+
+        def spread(given: NDArray[Any]) -> NDArray[Any]:
+            """In their rows of a longer array whose other rows are missing."""
+            missing: Any = {"O": None, "f": np.nan}.get(given.dtype.kind, "")
+            full = np.full((total, *given.shape[1:]), missing, dtype=given.dtype)
+            full[rows] = given
+            return full
+
         ids, problems = objects([None] * total), objects([None] * total)
         ids[rows] = graphs.ids.tolist()
         for rejected in graphs.rejected:
             ids[rejected.index], problems[rejected.index] = rejected.graph_id, rejected.problem
-        spread = {name: _spread(column, rows, total) for name, column in values.items()}
-        return cls(id_array(ids.tolist()), _spread(vectors, rows, total), {**spread, PROBLEM: problems})
+        known = {name: spread(column) for name, column in values.items()}
+        return cls(id_array(ids.tolist()), spread(vectors), {**known, PROBLEM: problems})
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def dim(self) -> int:
-        """The length of the vectors."""
         return int(self.vectors.shape[1])
 
     @property
@@ -83,7 +84,6 @@ class Embeddings:
         return np.asarray(np.isfinite(self.vectors).all(axis=1))
 
     def column(self, name: str) -> NDArray[Any]:
-        """A column by name; an error lists those there are."""
         if name not in self.columns:
             have = ", ".join(map(repr, self.columns)) or "none"
             raise SchemaMismatch(f"no graph column {name!r}; there are: {have}")
@@ -103,8 +103,7 @@ class Embeddings:
         missing = [name for name in wanted if name not in own]
         if missing:
             raise InvalidParameter(
-                f"{len(missing)} of {len(graphs)} graphs have no vector, the first is {missing[0]!r}: "
-                f"are these the graphs that were embedded, read with the same ids?"
+                f"{len(missing)} of {len(graphs)} graphs have no vector, the first is {missing[0]!r}"
             )
         found = self.select(np.array([own[name] for name in wanted], dtype=np.int64))
         columns = {column.name: graph_values(graphs, column.name) for column in graphs.schema.graph}
@@ -114,14 +113,6 @@ class Embeddings:
 def graph_values(graphs: GraphSet, name: str) -> NDArray[Any]:
     """A graph column as the user knows it; its name may leave the unit out."""
     return graphs.values("graph", graph_column(graphs.schema, name).name)
-
-
-def _spread(values: NDArray[Any], rows: NDArray[np.integer[Any]], total: int) -> NDArray[Any]:
-    """`values` in their rows of a longer array whose other rows are missing."""
-    missing: Any = {"O": None, "f": np.nan}.get(values.dtype.kind, "")
-    full = np.full((total, *values.shape[1:]), missing, dtype=values.dtype)
-    full[rows] = values
-    return full
 
 
 def check_ending(path: str | Path) -> None:
@@ -134,10 +125,7 @@ def check_names(columns: Iterable[str]) -> None:
     """Refuse columns that cannot stand beside the vectors."""
     for name in columns:
         if re.fullmatch(RESERVED, name):
-            raise InvalidParameter(
-                f"the graph column {name!r} cannot be written beside the vectors, whose file uses that name "
-                f"itself: rename the column, or leave it out"
-            )
+            raise InvalidParameter(f"the graph column {name!r} cannot be written beside vectors: rename it")
 
 
 def write_embeddings(embeddings: Embeddings, path: str | Path) -> Path:
@@ -174,12 +162,7 @@ def arrow_column(values: NDArray[Any]) -> Any:
 
 
 def read_embeddings(path: str | Path) -> Embeddings:
-    """Read what `write_embeddings` wrote, or any Parquet or CSV table of that form.
-
-    Raises:
-        FileMissing: there is no such file.
-        InvalidFile: it is damaged, or holds no vectors.
-    """
+    """Read what `write_embeddings` wrote, or any Parquet or CSV table of that form."""
     path = Path(path)
     check_ending(path)
     if not path.is_file():
@@ -226,12 +209,8 @@ def _from_table(table: Any) -> Embeddings:
         vectors = np.stack([part.astype(np.float32) for part in parts], axis=1)
     if vectors.ndim != 2 or not vectors.size:
         raise ValueError(f"expected one vector per id, found vectors of shape {vectors.shape}")
-    columns = {name: _column(table[name]) for name in names if name not in ("id", *wide)}
+    columns = {name: np.asarray(table[name].to_numpy()) for name in names if name not in ("id", *wide)}
+    for name, values in columns.items():
+        if values.dtype.kind == "f" and str(table[name].type) not in ("double", "float"):
+            columns[name] = objects(table[name].to_pylist())  # whole numbers of which some are missing
     return Embeddings(id_array(table["id"].to_pylist()), vectors, columns)
-
-
-def _column(column: Any) -> NDArray[Any]:
-    values: NDArray[Any] = np.asarray(column.to_numpy())
-    if values.dtype.kind == "f" and str(column.type) not in ("double", "float") and column.null_count:
-        return objects(column.to_pylist())  # whole numbers of which some are missing
-    return values

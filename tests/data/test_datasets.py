@@ -28,7 +28,7 @@ from infograph.data import datasets
 from infograph.data.datasets import CATALOGUE, Counts, describe_datasets, entry_for
 from infograph.data.graphset import fingerprint
 from infograph.data.tu import read_tu
-from infograph.errors import FileMissing, InvalidFile, SchemaMismatch, UnknownDataset
+from infograph.errors import FileMissing, InvalidFile, UnknownDataset
 from tests.data.equal import assert_equal
 from tests.workers.processes import PATIENCE, started
 
@@ -145,15 +145,6 @@ def test_mutag_is_in_the_package_itself(own_cache):
         assert_equal(graphs, read_tu(Path(REAL) / "MUTAG.zip"))
 
 
-def test_edge_labels_are_seen_when_asked_for():
-    assert load_dataset("MUTAG").schema.features("edge") == ()
-    asked = load_dataset("MUTAG", edge=["label"])
-    assert [(c.name, len(c.categories)) for c in asked.schema.features("edge")] == [("label", 4)]
-    assert load_dataset("MUTAG", node=[]).schema.features("node") == ()
-    with pytest.raises(SchemaMismatch, match="no edge column 'bond'; the graphs have: 'label'"):
-        load_dataset("MUTAG", edge=["bond"])
-
-
 def test_search_order(tmp_path, own_cache, server, monkeypatch):
     write_set(tmp_path / "root", "Mine", labels="1\n1\n")
     write_set(tmp_path / "data", "Mine", labels="2\n2\n")
@@ -183,31 +174,16 @@ def test_search_order(tmp_path, own_cache, server, monkeypatch):
     assert server.asked == ["/Mine.zip"]
 
 
-@pytest.mark.parametrize("layout", ["{}.zip", "{}/{}", "{}/raw", "{}", ".", "{}/{}/raw"])
-def test_layouts(tmp_path, layout):
-    """`TUDataset(root, "Mine")` of PyG leaves root/Mine/raw/Mine_A.txt."""
-    made = write_set(tmp_path / "made", "Mine")
-    target = tmp_path / "root" / layout.replace("{}", "Mine")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if layout.endswith(".zip"):
-        target.write_bytes(zip_bytes(made))
-    else:
-        shutil.copytree(made, target, dirs_exist_ok=True)
-    roots = [tmp_path / "root", *target.parents[: layout.count("/")]]
-    for root in {*roots} - {target}:
-        assert len(load_dataset("mine", root=root, download=False)) == 2
-
-
-@pytest.mark.parametrize("file", ["schema.json", "edges.npy", "graph_0.npy"])
-@pytest.mark.parametrize("damage", ["delete", "truncate", "garbage"])
-def test_damaged_cache_is_rebuilt(tmp_path, own_cache, file, damage):
+@pytest.mark.parametrize(
+    ("file", "content"), [("schema.json", "{}"), ("edges.npy", "{}"), ("graph_0.npy", None)]
+)
+def test_damaged_cache_is_rebuilt(tmp_path, own_cache, file, content):
     write_set(tmp_path, "Mine")
     expected = load_dataset("Mine", root=tmp_path)
     (folder,) = parsed(own_cache, "Mine")
-    content = (folder / file).read_bytes()
     (folder / file).unlink()
-    if damage != "delete":
-        (folder / file).write_bytes(content[: len(content) // 2] if damage == "truncate" else b"{}")
+    if content:
+        (folder / file).write_text(content)
     again = load_dataset("Mine", root=tmp_path)
     assert_equal(expected, again)
     assert isinstance(again.edges, np.memmap) and parsed(own_cache, "Mine") == [folder]
@@ -277,22 +253,13 @@ def test_files_that_are_something_else_are_named(tmp_path):
 def test_failed_download_names_all_places(tmp_path, own_cache):
     with pytest.raises(FileMissing) as caught:
         load_dataset("imdb_binary", root=tmp_path / "no")
-    message = str(caught.value)
-    assert message.startswith("the data set IMDB-BINARY is not on this machine. Searched: root ")
-    for part in (
-        f"{tmp_path / 'no'} (no such folder)",
-        str(own_cache),
-        "INFOGRAPH_DATA (not set)",
-        "/IMDB-BINARY.zip could not be downloaded (404",
-        "put IMDB-BINARY.zip into a folder and give that as root= or in INFOGRAPH_DATA",
-    ):
-        assert part in message
+    places = (f"{tmp_path / 'no'} (no such folder)", str(own_cache), "INFOGRAPH_DATA (not set)")
+    for part in (*places, "IMDB-BINARY is not on this machine", "could not be downloaded (404"):
+        assert part in str(caught.value)
     assert list((own_cache / "downloads").iterdir()) == []
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # of a socket that pooch forgets
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pooch forgets a socket
 @pytest.mark.parametrize("length", ["honest", "wrong"])
 def test_incomplete_download_leaves_nothing(tmp_path, own_cache, server, length):
     content = zip_bytes(write_set(tmp_path, "PROTEINS"))
@@ -338,29 +305,15 @@ def test_describe_datasets(tmp_path, monkeypatch):
     (tmp_path / "data" / "holiday.zip").write_bytes(b"no zip")
     monkeypatch.setenv("INFOGRAPH_DATA", str(tmp_path / "data"))
     before = {info.name: info for info in describe_datasets()}
-    assert list(before) == [entry.name for entry in CATALOGUE] + ["Mine", "PROTEINS"]
+    assert list(before) == [*(entry.name for entry in CATALOGUE), "Mine", "PROTEINS"]
     reddit = before["REDDIT-MULTI-5K"]
     assert (reddit.found, reddit.where, reddit.graphs, reddit.classes) == ("", "download", 4999, 5)
-    assert reddit.mean_nodes == pytest.approx(508.52, abs=0.005)
-    assert reddit.mean_edges == pytest.approx(594.87, abs=0.005)
-    assert before["IMDB-MULTI"].where == "INFOGRAPH_DATA"
-    assert before["IMDB-MULTI"].found == str(tmp_path / "data" / "IMDB-MULTI.zip")
+    assert (reddit.mean_nodes, reddit.mean_edges) == pytest.approx((508.52, 594.87), abs=0.005)
+    imdb = before["IMDB-MULTI"]
+    assert (imdb.where, imdb.found) == ("INFOGRAPH_DATA", str(tmp_path / "data" / "IMDB-MULTI.zip"))
     assert (before["PTC_MR"].node_labels, before["PTC_MR"].edge_labels) == (18, 4)
     assert before["Mine"].graphs is None
     load_dataset("Mine")
     mine = {info.name: info for info in describe_datasets()}["Mine"]
     found = (mine.graphs, mine.mean_nodes, mine.mean_edges, mine.classes, mine.node_labels)
     assert found == (2, 1.5, 0.5, 2, 0)
-
-
-def test_the_cache_is_where_it_was(tmp_path, monkeypatch):
-    assert datasets.cache_folder() == tmp_path / "cache"
-    monkeypatch.delenv("INFOGRAPH_CACHE")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    if sys.platform == "linux":
-        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-        assert datasets.cache_folder() == tmp_path / ".cache" / "infograph"
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-        assert datasets.cache_folder() == tmp_path / "xdg" / "infograph"
-    if sys.platform == "darwin":
-        assert datasets.cache_folder() == tmp_path / "Library" / "Caches" / "infograph"

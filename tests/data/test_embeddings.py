@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as parquet
 import pytest
 
 from infograph import as_graphset
@@ -72,22 +71,6 @@ def test_columns_are_matched_by_id(embeddings: Embeddings) -> None:
         embeddings.with_columns_of(as_graphset(["CC", "CCC"], ids=["x", "q"]))
     with pytest.raises(InvalidParameter, match="an id stands twice among the graphs"):
         embeddings.with_columns_of(as_graphset(["CC", "CCC"], ids=["x", "x"]))
-
-
-def test_failed_write_loses_nothing(
-    embeddings: Embeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write_embeddings(embeddings, tmp_path / "v.parquet")
-    before = path.read_bytes()
-
-    def full_disk(table: object, file: Path) -> None:
-        Path(file).write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(parquet, "write_table", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        write_embeddings(embeddings, path)
-    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

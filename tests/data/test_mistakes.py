@@ -16,10 +16,24 @@ import torch
 from rdkit import Chem
 from torch_geometric.data import Data
 
-from infograph import GraphSet, as_graphset, read_graphs, resolve_duplicates, to_pyg, write_rejected
+from infograph import (
+    GraphSet,
+    as_graphset,
+    concatenate,
+    load_dataset,
+    random_split,
+    read_graphs,
+    resolve_duplicates,
+    scaffold_split,
+    semi_supervised_split,
+    to_pyg,
+    write_rejected,
+)
 from infograph.data.molecules import from_molecules
+from infograph.data.qm9 import atomisation_energies, in_units, read_qm9
 from infograph.data.read import ReadOptions
 from infograph.data.tables import read_blocks
+from infograph.data.units import match_name
 from infograph.data.vectors import Embeddings, read_embeddings, write_embeddings
 from infograph.errors import (
     FileMissing,
@@ -43,16 +57,11 @@ FILES: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("a.csv", b"smiles,v\nC,1\n", {"smiles": "x"}, InvalidFile, "no SMILES column among ['smiles', 'v']"),
     ("a.csv", b"smiles,v\nC,1\n", {"label": "x"}, InvalidParameter, "label='x': "),
     ("a.csv", b"smiles,v\nC,1\n", {"id": "x"}, InvalidParameter, "id='x': "),
-    (
-        "a.csv",
-        b"name,value,more\nx,1,2\n",
-        {},
-        InvalidFile,
-        "no SMILES column among ['name', 'value', 'more']",
-    ),
+    ("a.csv", b"name,value,more\nx,1,2\n", {}, InvalidFile, "no SMILES column among ['name', 'value'"),
     ("a.csv", b"smiles,v\nC,1\n", {"units": {"x": "K"}}, InvalidParameter, "there is no graph column 'x'"),
     ("a.csv", b"smiles,v\nC,1\n", {"units": {"v": " "}}, InvalidParameter, "expected a text such as"),
     ("a.csv", b"smiles,v\nC,1\n", {"units": {"smiles": "K"}}, InvalidParameter, "holds no numbers"),
+    ("a.csv", b"smiles,v\nC,1\n", {"label": "v", "units": {"v": "K"}}, InvalidParameter, "'v' holds no"),
     ("a.csv", b"smiles,v\nC,1\n", {"energies": "eV"}, InvalidParameter, "no graph column is an energy"),
     ("a.csv", b"smiles,v\nC,1\n", {"errors": "ignore"}, InvalidParameter, "errors='ignore'"),
     ("a.csv", b"smiles,v\nC,1\n", {"salts": "remove"}, InvalidFile, "salts='remove'"),
@@ -135,6 +144,8 @@ def with_attribute(value: Any) -> nx.Graph:
 
 
 NETWORK = with_attribute(1.5)
+PARTLY = with_attribute(1.5)
+PARTLY.add_node(2)
 PAIR = np.array([[0], [1]])
 
 
@@ -161,12 +172,8 @@ PAIR = np.array([[0], [1]])
         ([with_attribute(float("inf"))], {"node": "a"}, InvalidGraph, "not a finite number"),
         ([with_attribute(10**400)], {"node": {"a": "float"}}, InvalidGraph, "does not hold numbers"),
         ([with_attribute([])], {"node": "a"}, InvalidGraph, "does not hold numbers of one width"),
-        (
-            [NETWORK, with_attribute([1.0, 2.0])],
-            {"node": "a"},
-            InvalidGraph,
-            "graph 1: node column 'a': 2 numb",
-        ),
+        ([NETWORK, with_attribute([1.0, 2.0])], {"node": "a"}, InvalidGraph, "node column 'a': 2 numbers"),
+        ([PARTLY], {"node": "a"}, InvalidGraph, "'a' is missing on 1 of 3 nodes"),
         ([with_attribute([1.0, 2.0])], {"weight": "a"}, InvalidParameter, "2 numbers per edge"),
         ([Data(x=torch.zeros(0, 1), edge_index=torch.zeros(2, 0).long())], {}, InvalidGraph, "has no nodes"),
         ([Data(x=torch.zeros(2, 1), edge_index=torch.rand(2, 1))], {}, InvalidGraph, "expected integers"),
@@ -233,6 +240,7 @@ def test_molecules(bad: Any, words: str, capfd: pytest.CaptureFixture[str]) -> N
 
 VECTORS = Embeddings(np.arange(1), np.zeros((1, 2), np.float32), {"kind": np.zeros(1)})
 CLASH = Embeddings(np.arange(1), np.zeros((1, 2), np.float32), {"v12": np.zeros(1)})
+SHARES = [(0.8, 0.2), (0.8, 0.1, 0.2), (1.1, -0.1, 0), (0, 0.5, 0.5), (0.8, float("nan"), 0.2)]
 PLAIN = as_graphset([(np.zeros((2, 0), int), 2)])
 MOLECULES = as_graphset(["CC", "CC"])
 
@@ -252,6 +260,37 @@ MOLECULES = as_graphset(["CC", "CC"])
         (lambda at: resolve_duplicates(MOLECULES, "smiles"), InvalidParameter, "'smiles' holds texts"),
         (lambda at: resolve_duplicates(MOLECULES, [], rule="average"), InvalidParameter, "rule='average'"),
         (lambda at: from_molecules([]), InvalidParameter, "the input is empty"),
+        (lambda at: from_molecules(["C"], salts="remove"), InvalidParameter, "salts='remove'"),
+        (lambda at: concatenate([]), InvalidParameter, "nothing to concatenate"),
+        (lambda at: concatenate([PLAIN, None]), InvalidParameter, "a NoneType came"),
+        (
+            lambda at: concatenate([PLAIN, MOLECULES]),
+            SchemaMismatch,
+            "set 1 has the node columns ['aromatic'",
+        ),
+        (lambda at: semi_supervised_split(188), InvalidParameter, "labelled=5,000 are 25,000 graphs, but"),
+        (lambda at: semi_supervised_split(9, labelled=0), InvalidParameter, "labelled=0: expected a whole"),
+        (lambda at: semi_supervised_split(9, test=-1), InvalidParameter, "test=-1: expected"),
+        (lambda at: semi_supervised_split(9, validation=0.1), InvalidParameter, "validation=0.1: expected"),
+        (lambda at: semi_supervised_split(9, labelled=True), InvalidParameter, "labelled=True: expected"),
+        (lambda at: semi_supervised_split(0), InvalidParameter, "graphs=0: expected a whole number, 1 or"),
+        (lambda at: random_split(2), InvalidParameter, "2 graphs cannot be split into 3 parts"),
+        *((lambda at, s=s: random_split(9, s), InvalidParameter, "expected three numbers") for s in SHARES),
+        (lambda at: scaffold_split(PLAIN), InvalidParameter, "cannot be split"),
+        (lambda at: scaffold_split(PLAIN, (1, 0, 0)), InvalidParameter, "no graph column 'smiles'"),
+        (lambda at: scaffold_split(MOLECULES, target="q"), SchemaMismatch, "no graph column 'q'"),
+        (lambda at: read_qm9(at), FileMissing, "has no files qm9_part*.csv"),
+        (lambda at: read_qm9(at, limit=0), InvalidParameter, "limit=0: expected 1 or more molecules"),
+        (lambda at: load_dataset("MUTAG", units="eV"), InvalidParameter, "units='eV': MUTAG has no energies"),
+        (
+            lambda at: load_dataset("QM9", units="ev"),
+            InvalidParameter,
+            "units='ev': energies come in hartree",
+        ),
+        (lambda at: load_dataset("MUTAG", edge=["bond"]), SchemaMismatch, "no edge column 'bond'"),
+        (lambda at: in_units(MOLECULES, "meV"), InvalidParameter, "units='meV': energies come in hartree"),
+        (lambda at: atomisation_energies(MOLECULES), SchemaMismatch, "U0, U, H, G is missing"),
+        (lambda at: match_name(["Tm (K)", "Tm (°C)"], "Tm"), InvalidParameter, "'Tm' is one of"),
     ],
 )
 def test_calls(tmp_path: Path, call: Any, error: type[Exception], words: str) -> None:
@@ -269,7 +308,8 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_packages_that_are_not_installed(without: None, corner_cases: GraphSet) -> None:
-    with pytest.raises(MissingExtra, match=r"this needs rdkit.*pip install 'infograph\[chem\]'"):
-        from_molecules(["CC"])
+    for call in (lambda: from_molecules(["CC"]), lambda: read_qm9("anywhere")):
+        with pytest.raises(MissingExtra, match=r"this needs rdkit.*pip install 'infograph\[chem\]'"):
+            call()
     with pytest.raises(MissingExtra, match=r"this needs torch_geometric.*pip install 'infograph\[pyg\]'"):
         to_pyg(corner_cases)

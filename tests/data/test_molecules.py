@@ -1,20 +1,23 @@
-"""SMILES and RDKit molecules -> GraphSet, against a plain loop over RDKit's atoms and bonds."""
+"""SMILES and RDKit molecules -> GraphSet, against a plain loop over RDKit's atoms and bonds; salts."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
+from infograph import GraphSet, Schema, as_graphset, read_graphs
 from infograph.data import molecules
-from infograph.data.convert import as_graphset, to_networkx
-from infograph.data.graphset import GraphSet, fingerprint
-from infograph.data.molecules import from_molecules
+from infograph.data.cleaning import describe_stripped
+from infograph.data.graphset import fingerprint
+from infograph.data.molecules import INORGANIC, LARGEST_INORGANIC, PARTNERS, from_molecules
 from infograph.errors import SchemaMismatch
 
 SMILES_TEXT = """
@@ -68,12 +71,6 @@ def test_batches_and_large_molecules_give_the_same(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(graphs.edge["bond"], expected.edge["bond"])
 
 
-def test_a_chain_of_many_atoms() -> None:
-    graphs = from_molecules(["C" * 600, "CC"])
-    assert graphs.sizes.tolist() == [600, 2] and np.diff(graphs.edge_ptr).tolist() == [1198, 2]
-    assert nx.is_isomorphic(to_networkx(graphs[:1])[0], nx.path_graph(600))
-
-
 def test_bonds_without_an_order_are_edges_of_unknown_kind() -> None:
     mol = Chem.RWMol(Chem.MolFromSmiles("O.O"))
     mol.AddBond(0, 1, Chem.BondType.HYDROGEN)
@@ -103,13 +100,6 @@ def test_smiles_and_molecules_are_the_same_graph() -> None:
     assert set(graphs.graph["smiles"].tolist()) == {"Oc1ccccc1"}
     assert not kekule.GetAtomWithIdx(0).GetIsAromatic()  # what came in is as it was
     assert raw.NeedsUpdatePropertyCache()
-
-
-def test_explicit_hydrogens() -> None:
-    graphs = from_molecules(["CCO", Chem.AddHs(Chem.MolFromSmiles("CCO"))], hydrogens=True)
-    assert graphs.sizes.tolist() == [9, 9] and list(graphs.node) == ["element", "charge", "aromatic"]
-    assert graphs.graph["smiles"].tolist() == ["CCO", "CCO"]
-    assert graphs.schema.option("hydrogens") is True
 
 
 def test_a_fitted_schema_brings_its_options() -> None:
@@ -145,18 +135,12 @@ def test_positions_where_all_have_them() -> None:
     heavy = from_molecules([mol])
     np.testing.assert_allclose(heavy.node["position"], mol.GetConformer().GetPositions()[:2], rtol=1e-6)
     assert "position" not in from_molecules([mol, "CO"]).node
-    assert (
-        as_graphset(["CO"], schema=heavy.schema).n_nodes == 2
-    )  # coordinates are no input, so they may be missing
+    assert as_graphset(["CO"], schema=heavy.schema).n_nodes == 2  # coordinates are no input: none are needed
 
 
 def test_series_and_arrays() -> None:
-    for source in (
-        pd.Series(["CC", "CO"]),
-        np.array(["CC", "CO"]),
-        np.array(["CC", "CO"], dtype=object),
-        ("CC", "CO"),
-    ):
+    texts = ["CC", "CO"]
+    for source in (pd.Series(texts), np.array(texts), np.array(texts, dtype=object), tuple(texts)):
         assert as_graphset(source).graph["smiles"].tolist() == ["CC", "CO"]
     kept = as_graphset(pd.Series([None, "CC", np.nan]), errors="skip")
     assert kept.ids.tolist() == [1] and [r.index for r in kept.rejected] == [0, 2]
@@ -202,3 +186,88 @@ def test_aromatic_atoms_are_those_of_rdkit(options):
         mol = Chem.AddHs(mol) if options.get("hydrogens") else mol
         expected += [int(atom.GetIsAromatic()) for atom in mol.GetAtoms()]
     assert graphs.node["aromatic"].tolist() == expected
+
+
+# ---- salts: which piece of a molecule is kept, its charge, and what a fitted model makes of it
+
+METFORMIN = "CN(C)C(=N)NC(=N)N"
+PAMOIC_ACID = "O=C(O)c1cc2ccccc2c(Cc2c(O)c(C(=O)O)cc3ccccc23)c1O"
+
+
+def atoms(graphs: GraphSet) -> list[tuple[object, ...]]:
+    return sorted(zip(*(graphs.values("node", name) for name in graphs.node), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("smiles", "kept", "dropped"),
+    [
+        ("CCO", "CCO", ""),
+        ("CC(=O)[O-].[Na+]", "CC(=O)O", "[Na+]"),  # the acid, whose ion was balanced by sodium
+        ("CC(=O)[O-]", "CC(=O)[O-]", ""),  # one piece: as drawn
+        ("CN.Cl", "CN", "Cl"),
+        ("C[NH3+].[Cl-]", "CN", "[Cl-]"),
+        ("C[N+](C)(C)CC.[Br-]", "CC[N+](C)(C)C", "[Br-]"),  # no hydrogen that could take the charge away
+        ("O.[NH3+]CC(=O)[O-]", "[NH3+]CC(=O)[O-]", "O"),  # a zwitterion balances itself
+        ("[Na+].[Cl-]", "[Cl-].[Na+]", ""),  # nothing but salt
+        ("[Na+].[Na+].[O-]C([O-])=O", "O=C([O-])[O-].[Na+].[Na+]", ""),  # carbonate is inorganic
+        ("[K+].[C-]#N.CCO", "CCO", "[C-]#N.[K+]"),
+        (f"{METFORMIN}.{PAMOIC_ACID}", METFORMIN, PAMOIC_ACID),  # the counter-ion is larger than the drug
+        ("OC(=O)CC(O)(CC(=O)O)C(=O)O.C1CNCCN1", "C1CNCCN1", "O=C(O)CC(O)(CC(=O)O)C(=O)O"),
+        ("CC(=O)O.CO", "CC(=O)O", "CO"),  # partners only: the larger one
+        ("CCCCN.CCCN", "CCCCN", "CCCN"),
+        ("CCCF.CCCCl", "CCCCl", "CCCF"),  # equally many heavy atoms: the heavier
+        ("CCCO.CC(C)O", "CCCO", "CC(C)O"),  # isopropanol is a partner, propanol is none
+        ("CCC(C)N.CCCCN", "CCC(C)N", "CCCCN"),  # isomers: the SMILES that sorts first
+        ("CCN.CCN", "CCN", "CCN"),
+        ("C[Mg]Br", "[CH3][Mg][Br]", ""),
+    ],
+)
+def test_hand_checked_salts(smiles: str, kept: str, dropped: str) -> None:
+    graphs = from_molecules([smiles], salts="strip")
+    assert graphs.graph["smiles"].tolist() == [kept] and graphs.graph["stripped"].tolist() == [dropped]
+    assert atoms(graphs) == atoms(from_molecules([kept]))
+    assert from_molecules([smiles], salts="keep").graph["smiles"][0] == Chem.CanonSmiles(smiles)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(["CCCCN", "CCC(C)N", "[Na+]", "O", "OC(=O)C(O)C(O)C(=O)O", "[Cl-]"]))
+def test_the_order_of_the_pieces_does_not_matter(pieces: list[str]) -> None:
+    once = from_molecules([".".join(pieces)], salts="strip")
+    assert once.graph["smiles"].tolist() == ["CCC(C)N"]
+    again = from_molecules(once.graph["smiles"], salts="strip")
+    assert again.graph["smiles"].tolist() == ["CCC(C)N"] and not describe_stripped(again)
+
+
+def test_the_lists_are_of_whole_uncharged_molecules() -> None:
+    for smiles in f"{PARTNERS} {INORGANIC}".split():
+        assert len(Chem.GetMolFrags(Chem.MolFromSmiles(smiles))) == 1, smiles
+    sizes = [Chem.MolFromSmiles(smiles).GetNumHeavyAtoms() for smiles in INORGANIC.split()]
+    assert max(sizes) == LARGEST_INORGANIC
+
+
+def test_coordinates_and_hydrogens_stay_with_the_piece() -> None:
+    mol = Chem.AddHs(Chem.MolFromSmiles("C[NH3+].[Cl-]"))
+    AllChem.EmbedMolecule(mol, randomSeed=1)
+    full = from_molecules([mol], salts="strip", hydrogens=True)
+    assert sorted(full.values("node", "element")) == ["C", "H", "H", "H", "H", "H", "N"]
+    assert full.values("node", "charge").tolist() == [0] * 7
+    np.testing.assert_allclose(full.node["position"][:2], mol.GetConformer().GetPositions()[:2], rtol=1e-6)
+    assert mol.GetNumAtoms() == 9  # what came in is as it was
+
+
+def test_a_sentence_on_what_was_stripped() -> None:
+    graphs = from_molecules(["CN.Cl", "CCN.Cl.O", "CC", "CCO.Cl.Cl"], salts="strip")
+    assert describe_stripped(graphs) == "3 of 4 molecules lost a piece: Cl (3x), O (1x)"
+    plain = from_molecules(["CN.Cl"])
+    assert describe_stripped(plain) == ""
+
+
+def test_a_fitted_model_reads_new_molecules_likewise(tmp_path: Path) -> None:
+    model = from_molecules(["CN.Cl"], salts="strip").schema
+    assert model.option("salts") == "strip" and Schema.from_dict(model.to_dict()) == model
+    assert as_graphset(["CCN.Cl"], schema=model).graph["smiles"].tolist() == ["CCN"]
+    (tmp_path / "a.smi").write_text("CCN.Cl\n")
+    assert read_graphs(tmp_path / "a.smi", schema=model).n_nodes == 3
+    assert as_graphset(tmp_path / "a.smi", salts="strip").n_nodes == 3
+    with pytest.raises(SchemaMismatch, match="read with salts=keep, expected salts=strip"):
+        as_graphset(["CCN.Cl"], schema=model, salts="keep")

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +20,6 @@ from hypothesis import strategies as st
 from infograph import GraphSet, load_dataset
 from infograph.data import datasets
 from infograph.data.datasets import Counts, describe_datasets, entry_for
-from infograph.data.graphset import align
 from infograph.data.molecules import from_molecules
 from infograph.data.qm9 import (
     ATOM_ENERGIES,
@@ -34,7 +31,7 @@ from infograph.data.qm9 import (
     in_units,
     read_qm9,
 )
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, MissingExtra, SchemaMismatch
+from infograph.errors import FileMissing, InvalidFile, SchemaMismatch
 from tests.data.equal import assert_equal
 
 pytest.importorskip("rdkit")
@@ -96,12 +93,8 @@ def outcome(graphs: GraphSet) -> list[str]:
     return list(graphs.values("graph", "bonds"))
 
 
-def test_bonds_of_the_first_rows(graphs):
-    assert bond_outcomes(graphs) == {"smiles": 1_991, "permuted": 9, "perceived": 0, "distances": 0}
-    assert bond_outcomes(graphs[:5]) == {"smiles": 4, "permuted": 1, "perceived": 0, "distances": 0}
-
-
 def test_columns_are_those_of_any_molecule(graphs, table):
+    assert bond_outcomes(graphs) == {"smiles": 1_991, "permuted": 9, "perceived": 0, "distances": 0}
     smiles = [row["SMILES"] for row in table]
     plain = from_molecules(smiles, hydrogens=True, descriptors=True)
     assert graphs.schema.node[:-1] == plain.schema.node and graphs.schema.edge[:1] == plain.schema.edge
@@ -122,9 +115,12 @@ def test_atoms_positions_and_targets_are_those_of_the_file(graphs, table):
     assert graphs.values("node", "element").tolist() == [symbol for row in table for symbol in elements(row)]
     spots = np.array([place for row in table for place in places_of(row)])
     np.testing.assert_array_equal(graphs.node["position"], spots.astype(np.float32))
+    units = {"mu": "D", "alpha": "bohr^3", "r2": "bohr^2", "Cv": "cal/(mol K)"}
     for name, header in HEADERS.items():
         assert graphs.graph[name].tolist() == [float(row[header]) for row in table]
-        assert graphs.graph[name].dtype == np.float64
+        assert graphs.schema.column("graph", name).unit == units.get(name, "hartree")
+    distance = graphs.schema.column("edge", "distance")
+    assert graphs.schema.position.unit == distance.unit == "angstrom" and not distance.used
 
 
 def test_bonds_agree_with_the_coordinates(graphs, table):
@@ -141,44 +137,6 @@ def test_bonds_agree_with_the_coordinates(graphs, table):
                     assert joined[a, b] == joined[b, a] == pytest.approx(apart, rel=1e-6)
                 else:
                     assert apart > 1.1 * reach
-
-
-def test_units(graphs):
-    units = {column.name: column.unit for column in graphs.schema.graph if column.name in HEADERS}
-    assert units == {
-        "mu": "D",
-        "alpha": "bohr^3",
-        "r2": "bohr^2",
-        "Cv": "cal/(mol K)",
-        **dict.fromkeys(("homo", "lumo", "gap", "zpve", "U0", "U", "H", "G"), "hartree"),
-    }
-    assert graphs.graph["mu"][0] == 0.0  # the file says "0."
-    distance = graphs.schema.column("edge", "distance")
-    assert graphs.schema.position.unit == distance.unit == "angstrom" and not distance.used
-
-
-def test_other_molecules_are_read_with_the_same_columns(graphs):
-    others = from_molecules(["CCO", "c1ccncc1", "C[N+](C)(C)CC([O-])=O"], schema=graphs.schema)
-    aligned = align(others, graphs.schema)
-    for level in ("node", "edge"):
-        assert aligned.schema.features(level) == graphs.schema.features(level)
-    (ethanol,) = np.flatnonzero(graphs.graph["smiles"] == "CCO")
-    assert bonds(others[0]) == bonds(without_lengths(graphs[ethanol]))
-    with pytest.raises(SchemaMismatch, match="'hydrogens' is missing"):
-        align(from_molecules(["CCO"], hydrogens=True), graphs.schema)
-
-
-def test_descriptors_are_an_option():
-    smiles = ["CC=O", "FS(F)(F)(F)(F)F"]
-    plain, full = from_molecules(smiles), from_molecules(smiles, descriptors=True)
-    assert plain.schema.option("descriptors") is None  # as in schemas saved before there was the option
-    names = [column.name for column in full.schema.node]
-    assert names == [*(column.name for column in plain.schema.node), "atomic_number", "hybridisation"]
-    assert full.values("node", "hydrogens")[:3].tolist() == [3, 1, 0]
-    assert full.values("node", "hybridisation")[:5].tolist() == ["sp3", "sp2", "sp2", "sp3", "sp3d2"]
-    assert full.node["atomic_number"][:5].tolist() == [6, 6, 8, 9, 16]
-    assert align(full, plain.schema).schema.node == plain.schema.node
-    assert from_molecules(["C"], schema=full.schema).schema.node == full.schema.node
 
 
 @given(data=st.data())
@@ -229,7 +187,6 @@ def test_a_wrong_coordinate_leaves_what_distances_say(table, graphs, write):
         ({"XYZ_Ang": "[[0.,1.,inf],[0,0,0],[0,0,1]]"}, r"line 4: '\[\[0\.,1\.,inf.* finite numbers"),
         ({"XYZ_Ang": "[[0.,1.],[0,0,0],[0,0,1]]"}, "line 4: N_atoms does not fit Elements and XYZ_Ang"),
         ({"XYZ_Ang": ""}, "line 4: '' is no list"),
-        ({"N_atoms": "4"}, "line 4: N_atoms does not fit"),
         ({"Elements": "['O','H','Xx']"}, "line 4: .*Xx.* is no list of H, C, N, O, F"),
         ({"Index": "three"}, "Row #4: .*'three'"),
     ],
@@ -240,16 +197,13 @@ def test_broken_values_are_named_with_their_line(table, write, changes, message)
         read_qm9(folder)
 
 
-def test_damaged_files(tmp_path, table, write):
-    with pytest.raises(FileMissing, match=r"has no files qm9_part\*\.csv"):
-        read_qm9(tmp_path)
+def test_damaged_files(table, write):
     path = write(table[:20]) / "qm9_part1.csv"
     whole = path.read_bytes()
     path.write_bytes(whole.rstrip() + b"\r\n\r\n")  # a blank line at the end does no harm
     assert len(read_qm9(path.parent)) == 20
     for content, message in (
         (whole[:-300], r"Row #21: Expected 25 columns"),
-        (whole.splitlines()[0], "Empty CSV file"),
         (b"", "Empty CSV file"),
         (whole.replace(b"ZPVE_au", b"ZPVE", 1), "'ZPVE_au'"),
     ):
@@ -263,37 +217,12 @@ def test_processes_give_the_same_set_and_tell_how_far_they_are(graphs):
     both = read_qm9(WHEEL, limit=1_003, n_jobs=2, progress=lambda *step: seen.append(step))
     assert_equal(both, graphs[:1_003])
     assert seen == [(1_000, 1_003), (1_003, 1_003)]
-    with pytest.raises(InvalidParameter, match="limit=0: expected 1 or more molecules"):
-        read_qm9(WHEEL, limit=0)
-
-
-@pytest.mark.slow
-def test_a_script_needs_no_main_guard(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"from infograph.data.qm9 import read_qm9\n"
-        f"print(len(read_qm9({str(WHEEL)!r}, limit=1_100, n_jobs=2)))\n"
-    )
-    command = [sys.executable, "-W", "error", str(script)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert (ran.stdout, ran.stderr) == ("1100\n", "")
-
-
-def test_rdkit_is_asked_for(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rdkit", None)
-    with pytest.raises(MissingExtra, match=r"needs rdkit.*pip install 'infograph\[chem\]'"):
-        read_qm9(WHEEL, limit=2)
 
 
 def test_energies_in_other_units(graphs):
     converted = in_units(graphs, "eV")
     for before, after in zip(graphs.schema.graph, converted.schema.graph, strict=True):
-        values, given = converted.graph[after.name], graphs.graph[after.name]
-        if before.unit == "hartree":
-            assert after.unit == "eV"
-            np.testing.assert_allclose(values, given * 27.211386245988, rtol=1e-15)
-        else:
-            assert before == after and values is given
+        assert before == after if before.unit != "hartree" else after.unit == "eV"
     back = in_units(converted, "hartree")
     assert back.schema == graphs.schema
     np.testing.assert_allclose(back.graph["gap"], graphs.graph["gap"], rtol=1e-15)
@@ -317,15 +246,11 @@ def test_atomisation_energies(graphs, table):
 
 
 def test_atomisation_energies_of_something_else(graphs):
-    with pytest.raises(SchemaMismatch, match="U0, U, H, G is missing or in another unit"):
-        atomisation_energies(from_molecules(["CCO"]))
     sulphur = from_molecules(["CCS"], hydrogens=True)
     for name in ATOM_ENERGIES:
         sulphur = sulphur.with_column("graph", graphs.schema.column("graph", name), np.zeros(1))
     with pytest.raises(SchemaMismatch, match="no free-atom energy of S: QM9 has H, C, N, O and F only"):
         atomisation_energies(sulphur)
-    with pytest.raises(InvalidParameter, match="units='meV': energies come in hartree, eV"):
-        in_units(graphs, "meV")
 
 
 @pytest.fixture
@@ -372,10 +297,3 @@ def test_something_else_in_its_place(few, table, write):
     write(table[:49])
     with pytest.raises(InvalidFile, match="is not the QM9 it should be: 49 graphs instead of 50"):
         load_dataset("QM9", root=few)
-    for name, options, message in (
-        ("MUTAG", {"units": "eV"}, "units='eV': MUTAG has no energies"),
-        ("MUTAG", {"atomisation": True}, "atomisation=True: MUTAG has no energies"),
-        ("QM9", {"units": "ev"}, "units='ev': energies come in hartree, eV, kcal/mol, kJ/mol"),
-    ):
-        with pytest.raises(InvalidParameter, match=message):
-            load_dataset(name, root=few / "nowhere", **options)

@@ -1,23 +1,26 @@
-"""Splits: every graph in exactly one part, the same parts for the same seed, sizes that were asked for."""
+"""Splits: every graph in one part, the same parts for the same seed, and no scaffold on two sides."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infograph.data.convert import as_graphset
-from infograph.data.splits import Split, random_split, semi_supervised_split, share_stops
+from infograph import Column, GraphSet, as_graphset, random_split, scaffold_split, semi_supervised_split
+from infograph.data.molecules import from_molecules
+from infograph.data.splits import Split, scaffolds, share_stops
 from infograph.errors import InvalidParameter
 
-PARTS = ("labelled", "validation", "test", "unlabelled")
+RINGS = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "c1ccsc1", "C1CC1", "c1ccc2ccccc2c1", "C1CCNCC1", "c1cnc[nH]1"]
 
 
 def parts(split: Split) -> list[list[int]]:
-    return [getattr(split, name).tolist() for name in PARTS]
+    return [values.tolist() for values in (split.labelled, split.validation, split.test, split.unlabelled)]
+
+
+def sizes(split: Split) -> list[int]:
+    return list(map(len, parts(split)))
 
 
 def assert_exhaustive(split: Split, n_graphs: int) -> None:
@@ -26,60 +29,36 @@ def assert_exhaustive(split: Split, n_graphs: int) -> None:
 
 def test_the_papers_split_of_qm9() -> None:
     split = semi_supervised_split(130_831)
-    assert [len(part) for part in parts(split)] == [5_000, 10_000, 10_000, 105_831]
+    assert sizes(split) == [5_000, 10_000, 10_000, 105_831]
     assert_exhaustive(split, 130_831)
     assert repr(split) == "Split(5,000 labelled, 10,000 validation, 10,000 test, 105,831 unlabelled)"
     assert abs(split.labelled.mean() - 65_415) < 2_000  # drawn from everywhere: the deviation is 534
 
 
 @given(
-    sizes=st.tuples(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
+    counts=st.tuples(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
     seed=st.integers(0, 2**32),
 )
-def test_sizes_and_seeds(sizes: tuple[int, int, int, int], seed: int) -> None:
-    labelled, validation, test, _ = sizes
+def test_sizes_and_seeds(counts: tuple[int, int, int, int], seed: int) -> None:
+    labelled, validation, test, _ = counts
     asked = {"labelled": labelled, "validation": validation, "test": test, "seed": seed}
-    split = semi_supervised_split(sum(sizes), **asked)
-    assert [len(part) for part in parts(split)] == list(sizes)
-    assert_exhaustive(split, sum(sizes))
-    assert parts(split) == parts(semi_supervised_split(sum(sizes), **asked))
+    split = semi_supervised_split(sum(counts), **asked)
+    assert sizes(split) == list(counts)
+    assert_exhaustive(split, sum(counts))
+    assert parts(split) == parts(semi_supervised_split(sum(counts), **asked))
     assert split.train.tolist() == [*split.labelled.tolist(), *split.unlabelled.tolist()]
 
 
-def test_another_seed_is_another_draw() -> None:
-    sizes = {"labelled": 50, "validation": 50, "test": 50}
-    draws = {tuple(semi_supervised_split(1_000, **sizes, seed=seed).test.tolist()) for seed in range(20)}
-    assert len(draws) == 20
-
-
-def test_fewer_labels_are_some_of_the_more_and_the_rest_stays() -> None:
+def test_draws() -> None:
+    draws = {
+        tuple(semi_supervised_split(99, labelled=9, validation=9, test=9, seed=n).test) for n in range(9)
+    }
+    assert len(draws) == 9
     few, many = (semi_supervised_split(500, labelled=n, validation=100, test=100, seed=3) for n in (20, 200))
-    assert set(few.labelled) < set(many.labelled)
-    assert few.test.tolist() == many.test.tolist()
-    assert few.validation.tolist() == many.validation.tolist()
-
-
-def test_graphs_instead_of_their_number() -> None:
+    assert set(few.labelled) < set(many.labelled)  # fewer labels are some of the more, and the rest stays
+    assert parts(few)[1:3] == parts(many)[1:3]
     graphs = as_graphset([(np.zeros((2, 0), int), 1)] * 30)
-    sizes = {"labelled": 10, "validation": 5, "test": 5}
-    assert parts(semi_supervised_split(graphs, **sizes)) == parts(semi_supervised_split(30, **sizes))
     assert parts(random_split(graphs)) == parts(random_split(30))
-
-
-@pytest.mark.parametrize(
-    ("graphs", "sizes", "message"),
-    [
-        (188, {}, "test=10,000, .*labelled=5,000 are 25,000 graphs, but there are only 188"),
-        (100, {"labelled": 0}, "labelled=0: expected a whole number, 1 or more"),
-        (100, {"test": -1}, "test=-1: expected a whole number, 0 or more"),
-        (100, {"validation": 0.1}, "validation=0.1: expected a whole number, 0 or more"),
-        (100, {"labelled": True}, "labelled=True: expected a whole number"),
-        (0, {}, "graphs=0: expected a whole number, 1 or more"),
-    ],
-)
-def test_sizes_that_do_not_fit(graphs: int, sizes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        semi_supervised_split(graphs, **sizes)
 
 
 @given(
@@ -91,30 +70,95 @@ def test_random_split(n_graphs: int, weights: tuple[int, int, int], seed: int) -
     shares = tuple(weight / sum(weights) for weight in weights)
     split = random_split(n_graphs, shares, seed=seed)
     assert_exhaustive(split, n_graphs)
-    assert len(split.unlabelled) == 0
-    for part, share in zip((split.labelled, split.validation, split.test), shares, strict=True):
-        assert bool(len(part)) == (share > 0)
-        assert abs(len(part) - share * n_graphs) <= 2
     assert parts(split) == parts(random_split(n_graphs, shares, seed=seed))
+    for count, share in zip(sizes(split), (*shares, 0), strict=True):
+        assert bool(count) == (share > 0) and abs(count - share * n_graphs) <= 2
 
 
 def test_shares_by_hand() -> None:
-    assert share_stops(10, (0.8, 0.1, 0.1)) == (8, 9)
     assert share_stops(130_831, (0.8, 0.1, 0.1)) == (104_665, 117_748)
     assert share_stops(3, (0.98, 0.01, 0.01)) == (1, 2)  # a part that was asked for has a graph
     assert share_stops(4, (0.02, 0.49, 0.49)) == (1, 2)
     assert share_stops(7, (1, 0, 0)) == (7, 7)
 
 
-@pytest.mark.parametrize(
-    "shares", [(0.8, 0.2), (0.8, 0.1, 0.2), (1.1, -0.1, 0), (0, 0.5, 0.5), (0.8, float("nan"), 0.2)]
+# ---- by scaffolds
+
+
+def alkyl(ring: str, count: int) -> list[str]:
+    return [f"{'C' * length}{ring}" for length in range(1, count + 1)]
+
+
+def test_hand_checked_scaffolds() -> None:
+    molecules = {
+        "CC(=O)Oc1ccccc1C(=O)O": "c1ccccc1",
+        "C[C@H]1CC[C@@H](O)CC1": "C1CCCCC1",  # without stereochemistry
+        "Cc1ccccc1CCc1ccncc1": "c1ccc(CCc2ccncc2)cc1",  # rings and what links them
+        "CC1CCCCC1=O": "O=C1CCCCC1",  # what hangs on a ring by a double bond belongs to it
+        "[Na+].[O-]c1ccccc1": "c1ccccc1",
+        "C/C=C/C": "",
+    }
+    assert scaffolds(from_molecules(list(molecules))).tolist() == list(molecules.values())
+
+
+def test_sizes_are_exact_where_there_are_single_molecules() -> None:
+    graphs = from_molecules(
+        [*alkyl(RINGS[0], 30), *alkyl(RINGS[1], 10), *alkyl(RINGS[2], 3), *alkyl("O", 57)]
+    )
+    splits = [scaffold_split(graphs, seed=seed) for seed in range(30)]
+    assert all(sizes(split) == [80, 10, 10, 0] for split in splits)
+    assert all(set(range(40)) <= set(split.labelled) for split in splits)  # large scaffolds are for training
+    sides = {next(n for n, part in enumerate(parts(split)) if 40 in part) for split in splits}
+    assert sides == {0, 1, 2}  # the medium one is on any side, by the seed
+
+
+def test_every_part_gets_a_scaffold_however_large() -> None:
+    graphs = from_molecules([*alkyl(RINGS[0], 4), *alkyl(RINGS[1], 4), *alkyl(RINGS[2], 4)])
+    assert sizes(scaffold_split(graphs)) == [4, 4, 4, 0]
+    assert sizes(scaffold_split(graphs[:8], (0.5, 0, 0.5))) == [4, 0, 4, 0]
+    assert sizes(scaffold_split(graphs[:4], (1, 0, 0))) == [4, 0, 0, 0]
+    with pytest.raises(InvalidParameter, match=r"2 scaffolds cannot .* \(the largest has 4 of 8\)"):
+        scaffold_split(graphs[:8])
+
+
+def with_target(graphs: GraphSet, values: list[float]) -> GraphSet:
+    return graphs.with_column("graph", Column("logS [mol/L]", "float", unit="mol/L"), np.array(values))
+
+
+def test_unlabelled_molecules() -> None:
+    graphs = from_molecules(
+        [smiles for ring, n in zip(RINGS, (4, 4, 4, 2), strict=False) for smiles in alkyl(ring, n)]
+    )
+    values = [1.0, 1, 1, np.nan, 2, 2, np.nan, np.nan, 3, np.nan, np.nan, np.nan, np.nan, np.nan]
+    split = scaffold_split(with_target(graphs, values), (0.5, 1 / 3, 1 / 6), target="logS")
+    # Three, two and one labelled molecules; the unlabelled ones of the held-out scaffolds are in no part.
+    assert parts(split) == [[0, 1, 2], [4, 5], [8], [3, 12, 13]]
+    with pytest.raises(InvalidParameter, match="target='logS': no molecule has a value"):
+        scaffold_split(with_target(graphs, [np.nan] * 14), target="logS")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(lambda n, ring: "C" * n + ring, st.integers(1, 6), st.sampled_from([*RINGS, "", "O", "N"])),
+        min_size=3,
+        max_size=40,
+    ),
+    st.integers(0, 5),
+    st.sampled_from([(0.8, 0.1, 0.1), (0.6, 0.2, 0.2), (0.5, 0.0, 0.5), (0.4, 0.3, 0.3)]),
 )
-def test_shares_that_are_none(shares: tuple[float, ...]) -> None:
-    with pytest.raises(InvalidParameter, match=r"expected three numbers that add up to 1"):
-        random_split(100, shares)
-
-
-def test_too_few_graphs_for_the_parts() -> None:
-    with pytest.raises(InvalidParameter, match="2 graphs cannot be split into 3 parts"):
-        random_split(2)
-    assert_exhaustive(random_split(2, (0.5, 0, 0.5)), 2)
+def test_no_scaffold_is_on_two_sides(smiles: list[str], seed: int, shares: tuple[float, ...]) -> None:
+    graphs = from_molecules(smiles)
+    found = zip(scaffolds(graphs).tolist(), graphs.graph["smiles"].tolist(), strict=True)
+    groups = np.array(
+        [ring or f"acyclic {own}" for ring, own in found]
+    )  # acyclic molecules are groups of one
+    names, counts = np.unique(groups, return_counts=True)
+    if len(names) < 3:
+        return
+    split = scaffold_split(graphs, shares, seed=seed)
+    assert parts(split) == parts(scaffold_split(graphs, shares, seed=seed))
+    assert_exhaustive(split, len(graphs))
+    assert sum(len(set(groups[part])) for part in parts(split)) == len(names)
+    for count, share in zip(sizes(split), (*shares, 0), strict=True):
+        assert abs(count - share * len(graphs)) <= 2 * counts.max() + 1
