@@ -23,7 +23,7 @@ from infograph.parameters import described
 from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import MOLECULES, Run, environment
 from tests.cli.test_mistakes import check
-from tests.workers.processes import interrupted, started, wait_for
+from tests.processes import interrupted, started, wait_for
 
 QUICK = ("--epochs", "2", "--dim", "16")
 
