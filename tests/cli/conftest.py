@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 
 from infograph.cli import main
-from tests.workers.processes import PATIENCE
+from tests.processes import PATIENCE
 
 SMALL = ("--epochs", "2", "--dim", "8", "--layers", "2")
 QUICK = ("--epochs", "2", "--dim", "16")

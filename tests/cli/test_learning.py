@@ -22,7 +22,7 @@ from infograph.learn.parts import make_parts
 from infograph.parameters import described
 from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import QUICK, SHORT, Run, check, environment, write_table
-from tests.workers.processes import interrupted, started, wait_for
+from tests.processes import interrupted, started, wait_for
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from infograph.train.checkpoint import kept_epochs
 from tests.cli.conftest import SMALL, Run, environment
-from tests.workers.processes import interrupted, started, wait_for
+from tests.processes import interrupted, started, wait_for
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -30,7 +30,7 @@ from infograph.data.graphset import fingerprint
 from infograph.data.tu import read_tu
 from infograph.errors import FileMissing, InvalidFile, UnknownDataset
 from tests.data.equal import assert_equal
-from tests.workers.processes import PATIENCE, started
+from tests.processes import PATIENCE, started
 
 REAL = os.environ.get("INFOGRAPH_DATA", "")
 needs_real = pytest.mark.skipif(not REAL, reason="INFOGRAPH_DATA is not set to a folder with the TU zips")

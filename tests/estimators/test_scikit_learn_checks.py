@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import validate_data
 
 from infograph import GIN, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, MeanTeacher
-from infograph.errors import InvalidParameter, NotFitted
+from infograph.errors import NotFitted
 
 CANNOT_APPLY = {
     "check_array_api_input": "vectors are made by torch on the CPU and returned as numpy arrays",
@@ -116,9 +116,3 @@ def test_check_estimator(estimator, check):
 
 def test_the_battery_is_not_empty():
     assert len(CHECKS) > 35 + 50 + 50
-
-
-@pytest.mark.parametrize("estimator", [InfoGraph, InfoGraphRegressor, InfoGraphClassifier])
-def test_a_matrix_is_refused(estimator):
-    with pytest.raises(InvalidParameter, match="cannot read graphs from an array"):
-        estimator().fit(np.zeros((4, 3)), np.arange(4))

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from infograph.evaluate import Gram, cross_validate
-from infograph.evaluate.cross_validation import VECTOR_CLASSIFIERS, _score_fold, _Space
+from infograph.evaluate.cross_validation import VECTOR_CLASSIFIERS, _Space
 
 C = (1e-2, 1.0, 10.0)
 NEIGHBOURS = (1, 3, 5, 11)
@@ -23,9 +23,7 @@ QUICK = {"repeats": 1, "folds": 3, "inner_folds": 3}
 
 @pytest.fixture(autouse=True)
 def one_blas_thread():
-    with threadpool_limits(
-        limits=1
-    ):  # two threads on matrices of 4 columns cost the oracle ten times its time
+    with threadpool_limits(limits=1):  # two threads on matrices of 4 columns cost ten times the time of one
         yield
 
 
@@ -119,19 +117,6 @@ def test_gram_is_normalised_made_symmetric_and_not_the_users_array():
 # ---- no leaks
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_permuting_test_labels_changes_no_inner_score(seed):
-    x, y = blobs(seed=seed)
-    train, test = next(StratifiedKFold(4, shuffle=True, random_state=seed).split(x, y))
-    shuffled = y.copy()
-    shuffled[test] = 1 - y[test]
-    grids = dict.fromkeys(VECTOR_CLASSIFIERS, ((1, 3), 100000))
-    truth, turned = (_score_fold(x, c, (train, test), grids, True, 3, seed) for c in (y, shuffled))
-    for (inner, outer, _), (same, other, _) in zip(truth, turned, strict=True):
-        np.testing.assert_array_equal(inner, same)
-        np.testing.assert_allclose(outer, 1 - other)
-
-
 def test_test_vectors_do_not_reach_what_is_fitted():
     x, _ = blobs()
     train, test = np.split(np.random.default_rng(0).permutation(80), [60])
@@ -164,7 +149,7 @@ def test_the_result_does_not_depend_on_n_jobs():
     options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (0.1,)}
     for data, names in ((x, VECTOR_CLASSIFIERS), (Gram(x @ x.T), ("svm", "knn"))):
         first, *others = (
-            cross_validate(data, y, classifiers=names, n_jobs=n, **options).to_dict() for n in (1, 2, 3)
+            cross_validate(data, y, classifiers=names, n_jobs=n, **options).to_dict() for n in (1, 3)
         )
         assert all(other == first for other in others)
 
@@ -216,15 +201,6 @@ def test_all_forms_of_representations_agree():
     )
 
 
-def test_each_repeat_uses_its_own_representation():
-    x, y = blobs(n=60, gap=6.0)
-    noise = np.random.default_rng(0).normal(size=x.shape)
-    found = cross_validate([x, noise], y, repeats=2, folds=3, inner_folds=3, C=C)
-    good, bad = np.mean(found.leak_free().fold_scores, axis=1)
-    assert good > 0.95 and bad < 0.75
-    assert found.std == pytest.approx(np.std([good, bad], ddof=1))
-
-
 def test_labels_of_any_spelling_give_the_same_scores():
     x, y = blobs(n=60, classes=3)
     options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (1.0,)}
@@ -256,14 +232,3 @@ def test_early_stops_are_counted_and_not_warned_about(name, bound):
     assert found.n_stopped == found.n_fits == 1 * 3 * 2 * (3 + 1)
     assert str(found).endswith(f"; {found.n_fits} of {found.n_fits} fits stopped early")
     assert cross_validate(x, y, C=C, **QUICK).n_stopped == 0
-
-
-def test_warnings_of_a_users_own_code_are_still_heard():
-    x, y = blobs(n=40)
-
-    def make(seed):
-        warnings.warn("mine", ConvergenceWarning, stacklevel=1)
-        return x
-
-    with pytest.warns(ConvergenceWarning, match="mine"):
-        cross_validate(make, y, C=C, **QUICK)

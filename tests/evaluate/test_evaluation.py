@@ -76,13 +76,6 @@ def test_both_protocols_by_hand():
         found.select(["c"])
 
 
-def test_with_one_candidate_both_protocols_coincide():
-    found = cross_validate(*data(), repeats=1, **OPTIONS)
-    assert replace(found.leak_free(), protocol="paper", std=0) == replace(found.paper(), std=0)
-    assert math.isnan(found.std)
-    assert str(found) == f"{100 * found.mean:.1f} % (1 repeat; folds ± {100 * found.std_folds:.1f})"
-
-
 def test_json_gives_everything_back_and_a_damaged_record_is_refused():
     x, y = data()
     found = cross_validate(

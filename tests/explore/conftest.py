@@ -15,7 +15,7 @@ from infograph.explore import Atlas, Limits, make_atlas
 from infograph.explore.guard import NEEDED, open_socket
 from infograph.index import GraphIndex
 from tests.explore.browser import ARGUMENTS, CHROMIUM
-from tests.workers.processes import PATIENCE
+from tests.processes import PATIENCE
 
 PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
 N = 40

@@ -14,7 +14,7 @@ from infograph.explore import Limits, make_atlas, serve, write_points
 from infograph.explore.guard import open_socket
 from infograph.index import GraphIndex
 from tests.explore.conftest import asked
-from tests.workers.processes import PATIENCE, wait_for
+from tests.processes import PATIENCE, wait_for
 
 JSON = {"Content-Type": "application/json"}
 POSTS = ("/api/search", "/api/rows", "/api/describe", "/api/export", "/embed", "/search", "/predict")

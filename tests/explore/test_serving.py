@@ -17,7 +17,7 @@ from infograph.errors import InvalidParameter, MissingExtra
 from infograph.explore import make_atlas
 from infograph.explore.guard import is_loopback, open_socket, page_address
 from infograph.index import GraphIndex
-from tests.workers.processes import PATIENCE, interrupted, started
+from tests.processes import PATIENCE, interrupted, started
 
 httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
 pytest.importorskip("uvicorn", reason="the server needs it")

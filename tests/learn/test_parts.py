@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -22,11 +20,11 @@ NUMBERS = [i / 7 for i in range(100)]
 MARKED = [-999.0 if i % 4 == 0 else i / 7 for i in range(40)]
 
 
-def ids(graphs: GraphSet) -> set[str]:
+def ids(graphs):
     return set(graphs.ids.tolist())
 
 
-def test_fully_labelled_graphs_are_split_as_in_the_paper() -> None:
+def test_fully_labelled_graphs_are_split_as_in_the_paper():
     graphs = rings_and_stars(NUMBERS)
     parts = make_parts(graphs, ["y"], labelled=20, validation=30, test=10, seed=3)
     split = semi_supervised_split(100, labelled=20, validation=30, test=10, seed=3)
@@ -43,7 +41,7 @@ def test_fully_labelled_graphs_are_split_as_in_the_paper() -> None:
 
 
 @pytest.mark.parametrize("labels", [NUMBERS, ["a", "b", "b", "c"] * 25, [0.0, 1.0] * 50])
-def test_parts_are_disjoint_and_repeat(labels: list[Any]) -> None:
+def test_parts_are_disjoint_and_repeat(labels):
     gaps = [None if i % 5 == 0 else label for i, label in enumerate(labels)]
     graphs = rings_and_stars(gaps)
     parts, again, other = (
@@ -57,14 +55,14 @@ def test_parts_are_disjoint_and_repeat(labels: list[Any]) -> None:
     assert other.test.ids.tolist() != parts.test.ids.tolist()
 
 
-def test_classes_are_spread_evenly() -> None:
+def test_classes_are_spread_evenly():
     graphs = rings_and_stars(["rare" if i % 10 == 0 else "often" for i in range(200)])
     parts = make_parts(graphs, ["y"], labelled=20, validation=40, test=40)
     for part in (parts.train[:20], parts.validation, parts.test):
         assert np.mean(part.values("graph", "y") == "rare") == pytest.approx(0.1, abs=0.051)
 
 
-def test_defaults_units_and_several_targets() -> None:
+def test_defaults_units_and_several_targets():
     graphs = rings_and_stars(NUMBERS, "logS [mol/L]")
     values, column = store_graph_column("Tm", [None if i % 2 else i * 1.5 for i in range(100)])
     parts = make_parts(graphs.with_column("graph", column, values), ["logS", "Tm"])
@@ -74,7 +72,7 @@ def test_defaults_units_and_several_targets() -> None:
     assert parts.sentence.startswith("Predicting logS [mol/L], Tm as numbers: 80 labelled, 0 unlabelled")
 
 
-def test_scaffolds_stay_together() -> None:
+def test_scaffolds_stay_together():
     rings = ["c1ccccc1", "c1ccncc1", "C1CCCC1", "C1CCOC1", "c1ccsc1", "C1CCNCC1", "C1CC1", "c1cc[nH]c1"]
     smiles = [ring + "C" * n for ring in rings for n in range(1, 6)]
     graphs = as_graphset(smiles).with_column("graph", Column("z", "float"), np.arange(40) / 7)
@@ -84,7 +82,7 @@ def test_scaffolds_stay_together() -> None:
     assert not (kept[0] & kept[1] or kept[0] & kept[2] or kept[1] & kept[2])
 
 
-def test_nothing_after_the_start_sees_the_mark() -> None:
+def test_nothing_after_the_start_sees_the_mark():
     graphs = rings_and_stars(MARKED).with_column("graph", Column("b", "float"), np.roll(MARKED, 1))
     clean, _ = prepare(graphs, ["y", "b"], unlabelled=-999)
     for parts in (make_parts(clean, ["y", "b"]), make_parts(graphs, ["y", "b"], unlabelled=-999)):
@@ -97,7 +95,7 @@ def test_nothing_after_the_start_sees_the_mark() -> None:
 
 
 @pytest.mark.parametrize("task", [None, "regression"])
-def test_a_bad_cell_knows_its_row(task: None) -> None:
+def test_a_bad_cell_knows_its_row(task):
     graphs = rings_and_stars(["n.d." if i == 3 else str(i / 7) for i in range(40)])
     with pytest.raises(BadCell, match=r"graph 3 \(id 'g3'\) is 'n\.d\.'.*unlabelled='n\.d\.'") as caught:
         make_parts(graphs, ["y"], task=task)
@@ -128,12 +126,12 @@ TWO = rings_and_stars([-1.0, 1.0] * 20).with_column("graph", Column("b", "float"
         (TWO, {"targets": ["y", "b"]}, InvalidTarget, "'y' holds classes"),
     ],
 )
-def test_mistakes(labels: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_mistakes(labels, options, error, message):
     graphs = labels if isinstance(labels, GraphSet) else rings_and_stars(labels)
     with pytest.raises(error, match=message):
         make_parts(graphs, **{"targets": ["y"], **options})
 
 
-def test_minus_one_in_a_column_of_categories_is_a_class() -> None:
+def test_minus_one_in_a_column_of_categories_is_a_class():
     assert make_parts(rings_and_stars([-1, 1] * 20), ["y"]).task == "classification"
     assert make_parts(rings_and_stars(list("abcdefghij") * 5), ["y"], labelled=20).n_labelled == 20

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -11,7 +9,6 @@ import pytest
 
 from infograph import GIN, AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
 from infograph.data.convert import store_graph_column
-from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
 from infograph.estimators.base import check_embeds
@@ -29,7 +26,7 @@ SIZE = np.array([float(len(text)) for text in SMILES])
 SMALL = {"epochs": 1, "dim": 8, "steps_per_epoch": 2, "encoder": GIN(layers=2)}
 
 
-def molecules(unit: str = "mol/L") -> GraphSet:
+def molecules(unit="mol/L"):
     graphs = as_graphset(SMILES, ids=[f"m{i}" for i in range(len(SMILES))])
     graphs = graphs.with_column("graph", Column("size", "float", unit=unit), SIZE)
     kinds, column = store_graph_column("kind", ["even" if i % 2 else "odd" for i in range(len(SMILES))])
@@ -37,16 +34,16 @@ def molecules(unit: str = "mol/L") -> GraphSet:
 
 
 @pytest.fixture(scope="module")
-def regressor() -> InfoGraphRegressor:
+def regressor():
     return InfoGraphRegressor(**SMALL, n_models=2).fit(molecules(), "size")
 
 
 @pytest.fixture(scope="module")
-def classifier() -> InfoGraphClassifier:
+def classifier():
     return InfoGraphClassifier(**SMALL).fit(molecules(), "kind")
 
 
-def test_numbers_with_units_spread_and_error(regressor: InfoGraphRegressor) -> None:
+def test_numbers_with_units_spread_and_error(regressor):
     graphs = molecules()
     table = predict_table(regressor, graphs, std=True, columns=["size", "kind"])
     assert list(table.columns) == ["id", "measured size", "kind", "size", "size std"]
@@ -57,7 +54,7 @@ def test_numbers_with_units_spread_and_error(regressor: InfoGraphRegressor) -> N
     assert str(table.scores[0]).endswith("mol/L over 24 graphs")
 
 
-def test_another_unit_is_not_compared(regressor: InfoGraphRegressor) -> None:
+def test_another_unit_is_not_compared(regressor):
     table = predict_table(regressor, molecules("g/L"))
     assert table.scores == ()
     assert table.notes == ("size was not compared: it is in g/L here, and predicted in mol/L.",)
@@ -68,7 +65,7 @@ def test_another_unit_is_not_compared(regressor: InfoGraphRegressor) -> None:
     assert "'s' has no unit; if it is in K, read it with units={'s': 'K'}" in bare.notes[0]
 
 
-def test_classes_with_probabilities(classifier: InfoGraphClassifier) -> None:
+def test_classes_with_probabilities(classifier):
     graphs = molecules()
     table = predict_table(classifier, graphs, probabilities=True)
     assert list(table.columns) == ["id", "kind", "probability", "probability even", "probability odd"]
@@ -79,13 +76,13 @@ def test_classes_with_probabilities(classifier: InfoGraphClassifier) -> None:
     assert table.scores[0].error == pytest.approx(1 - classifier.score(graphs, "kind"))
 
 
-def test_whole_numbers_in_a_file_are_the_classes_they_are() -> None:
+def test_whole_numbers_in_a_file_are_the_classes_they_are():
     graphs = molecules().with_column("graph", Column("active", "float"), np.arange(24.0) % 2)
     model = AtomCounts(task="classification").fit(graphs, "active")
     assert errors_of(model, graphs, ["active"])[0] == pytest.approx(1 - model.score(graphs, "active"))
 
 
-def test_bad_rows_keep_their_places(regressor: InfoGraphRegressor) -> None:
+def test_bad_rows_keep_their_places(regressor):
     texts = ["CCO", "oops(", "CCN"]
     graphs = as_graphset(texts, schema=regressor.schema_, errors="skip", ids=["a", "b", "c"])
     table = predict_table(regressor, graphs, keep_places=True)
@@ -96,7 +93,7 @@ def test_bad_rows_keep_their_places(regressor: InfoGraphRegressor) -> None:
     assert len(predict_table(regressor, graphs)) == 2
 
 
-def read(path: Path) -> tuple[list[str], list[Any]]:
+def read(path):
     if path.suffix == ".csv":
         with path.open(newline="") as file:
             rows = list(csv.reader(file))
@@ -113,9 +110,7 @@ def read(path: Path) -> tuple[list[str], list[Any]]:
     ("ending", "names"),
     [("csv", ["id", "size [mol/L]"]), ("json", ["id", "size [mol/L]"]), ("parquet", ["id", "size"])],
 )
-def test_files_hold_the_predictions(
-    regressor: InfoGraphRegressor, tmp_path: Path, ending: str, names: list[str]
-) -> None:
+def test_files_hold_the_predictions(regressor, tmp_path, ending, names):
     path = tmp_path / f"predictions.{ending}"
     graphs = molecules()
     write_predictions(predict_table(regressor, graphs), path)
@@ -124,7 +119,7 @@ def test_files_hold_the_predictions(
     assert np.allclose(found[1], regressor.predict(graphs), rtol=1e-12)
 
 
-def test_models_say_what_they_cannot_do(classifier: InfoGraphClassifier, tmp_path: Path) -> None:
+def test_models_say_what_they_cannot_do(classifier, tmp_path):
     vectors = InfoGraph(dim=8, epochs=0, encoder=GIN(layers=2)).fit(molecules())
     counts = AtomCounts().fit(molecules(), "size")
     for call, message in (

@@ -15,7 +15,7 @@ from infograph.learn.training import announcement, gaps, learn, reference_rows, 
 from tests.learn.test_predictions import SMALL, molecules
 
 
-def test_references_are_what_a_loop_gives() -> None:
+def test_references_are_what_a_loop_gives():
     parts = make_parts(molecules(), ["size"], labelled=12, validation=5, test=5)
     rows = {row.method: row for row in reference_rows(parts, "all")}
     labelled, given = parts.train.graph["size"][:12], parts.test.graph["size"]
@@ -28,7 +28,7 @@ def test_references_are_what_a_loop_gives() -> None:
     assert list(reference_rows(parts, "none")) == []
 
 
-def test_learning_ends_with_errors_in_the_unit_of_the_target() -> None:
+def test_learning_ends_with_errors_in_the_unit_of_the_target():
     parts = make_parts(molecules(), ["size"], labelled=8, validation=6, test=4)
     model = InfoGraphRegressor(**{**SMALL, "epochs": 2})
     learned = learn(model, parts, validate_on=3)
@@ -46,7 +46,7 @@ def test_learning_ends_with_errors_in_the_unit_of_the_target() -> None:
     assert unit_of(parts) == "mol/L"
 
 
-def test_labels_of_test_graphs_change_nothing() -> None:
+def test_labels_of_test_graphs_change_nothing():
     graphs, sizes = molecules(), {"labelled": 10, "validation": 4, "test": 6}
     tested = np.isin(graphs.ids, make_parts(graphs, ["size"], **sizes).test.ids)
     column = graphs.schema.column("graph", "size")
@@ -59,7 +59,7 @@ def test_labels_of_test_graphs_change_nothing() -> None:
     assert np.array_equal(models[0].predict(graphs), models[1].predict(graphs))
 
 
-def test_classes_of_mutag() -> None:
+def test_classes_of_mutag():
     parts = make_parts(load_dataset("MUTAG"), ["y"], labelled=20, validation=40, test=40)
     learned = learn(InfoGraphClassifier(**SMALL, objective="supervised"), parts)
     assert [row.method for row in learned.rows] == [
@@ -73,7 +73,7 @@ def test_classes_of_mutag() -> None:
     assert {row.unit for row in learned.rows} == {"% wrong"}
 
 
-def test_without_held_out_graphs_there_are_no_errors() -> None:
+def test_without_held_out_graphs_there_are_no_errors():
     parts = make_parts(molecules(), ["size"], validation=0, test=0)
     learned = learn(InfoGraphRegressor(**SMALL), parts)
     assert all(math.isnan(row.validation) and math.isnan(row.test) for row in learned.rows)
@@ -85,7 +85,7 @@ def test_without_held_out_graphs_there_are_no_errors() -> None:
         learn(InfoGraphRegressor(**SMALL), parts, grid={"lam": [1.0, 2.0]})
 
 
-def test_a_search_is_chosen_on_validation_graphs() -> None:
+def test_a_search_is_chosen_on_validation_graphs():
     parts = make_parts(molecules(), ["size"], validation=6, test=4)
     grid = {"lam": (1e-3, 1e-4), "lr": (1e-2, 1e-5)}
     learned = learn(InfoGraphRegressor(**SMALL, n_models=2), parts, grid=grid)
@@ -101,7 +101,7 @@ def test_a_search_is_chosen_on_validation_graphs() -> None:
         learn(InfoGraphRegressor(**SMALL), parts, validate_on=0)
 
 
-def test_repeated_molecules_are_reported_and_resolved() -> None:
+def test_repeated_molecules_are_reported_and_resolved():
     graphs = molecules()[[0, 1, 2, 0, 3]]
     same, notes = prepare(graphs, ["size"])
     assert same is graphs

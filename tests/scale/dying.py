@@ -9,22 +9,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import pytest
 import torch
 from torch import distributed as dist
 
-from infograph.data.tables import Shard
 from infograph.estimators import distributed
 from infograph.estimators.base import load
 from infograph.estimators.infograph import InfoGraph
-from infograph.progress import Epoch, Progress, Watcher
 from infograph.scale.embed import Embedder, _attempt
-from infograph.scale.shards import Job, Record
-from infograph.train.loop import Plan
 
 ROOT = Path(__file__).parents[2]
 MARKS = "INFOGRAPH_TEST_MARKS"
@@ -33,17 +26,17 @@ VICTIM, EPOCH, STEP = 1, 3, 2  # the rank of the worker of a training run that d
 _train, _run, _work = InfoGraph._train_here, distributed._run_on_ray, distributed._train_loop
 
 
-def let_die(monkeypatch: pytest.MonkeyPatch, marks: Path) -> None:
+def let_die(monkeypatch, marks):
     """Have processes that start now find this module, and the folder of their marks."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setenv(MARKS, str(marks))
 
 
-def attempt_and_die(job: Job, shard: Shard) -> Record | str:
+def attempt_and_die(job, shard):
     """Embed a shard in a worker that dies after its first block."""
 
-    def die(_: int) -> None:
+    def die(_):
         if _am_the_one():
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -51,31 +44,29 @@ def attempt_and_die(job: Job, shard: Shard) -> Record | str:
     return _attempt(Embedder(job, load(job.model)), shard, die)
 
 
-def train_and_die(
-    self: InfoGraph, source: Any, plan: Plan, watchers: Sequence[Watcher], **shared: Any
-) -> list[Epoch]:
+def train_and_die(self, source, plan, watchers, **shared):
     """`InfoGraph._train_here` with an end."""
 
-    def die(now: Progress) -> None:
+    def die(now):
         if (dist.get_rank(), now.epoch, now.step) == (VICTIM, EPOCH, STEP) and _am_the_one():
             os.kill(os.getpid(), signal.SIGKILL)
 
     return _train(self, source, plan, [*watchers, die], **shared)
 
 
-def run_on_ray(folder: str, workers: int, gpus: bool) -> None:
+def run_on_ray(folder, workers, gpus):
     """Have Ray Train train by workers one of which dies."""
     distributed._train_loop = work_on_ray
     _run(folder, workers, gpus)
 
 
-def work_on_ray(given: dict[str, Any]) -> None:
+def work_on_ray(given):
     """One of them."""
-    InfoGraph._train_here = train_and_die  # type: ignore[method-assign,assignment]
+    InfoGraph._train_here = train_and_die
     _work(given)
 
 
-def _am_the_one() -> bool:
+def _am_the_one():
     try:
         (_marks() / DIED).touch(exist_ok=False)
     except FileExistsError:
@@ -83,10 +74,10 @@ def _am_the_one() -> bool:
     return True
 
 
-def _marks() -> Path:
+def _marks():
     return Path(os.environ[MARKS])
 
 
 if __name__ == "__main__":
-    InfoGraph._train_here = train_and_die  # type: ignore[method-assign,assignment]
+    InfoGraph._train_here = train_and_die
     distributed.main(Path(sys.argv[1]))

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import distributed as dist
-from torch import nn
 
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet
 from infograph.nn.norm import sharing
 from infograph.parameters import changed
 from infograph.train.loop import SharedLoss, deal
 from tests.scale.conftest import molecules
 
 
-def build(settings: dict[str, Any]) -> tuple[InfoGraph, Any, GraphSet]:
+def build(settings):
     """An estimator in double precision with a random network, what makes batches, and graphs."""
     graphs = as_graphset(molecules(17) + molecules(4))  # some of them twice
     estimator = changed(InfoGraph(dim=12, epochs=0, random_state=1), {"layers": 2, **settings}).fit(graphs)
@@ -34,7 +31,7 @@ def build(settings: dict[str, Any]) -> tuple[InfoGraph, Any, GraphSet]:
     return estimator, estimator._source(graphs), graphs
 
 
-def outcome(network: nn.Module, terms: Any) -> dict[str, Any]:
+def outcome(network, terms):
     """Loss, figures, gradients, and BatchNorm's statistics after a backward pass."""
     terms.total.backward()
     found = {name: weight.grad.numpy() for name, weight in network.named_parameters()}
@@ -42,7 +39,7 @@ def outcome(network: nn.Module, terms: Any) -> dict[str, Any]:
     return found | {"loss": terms.total.item(), **{name: float(v) for name, v in terms.shown.items()}}
 
 
-def main(store: Path, rank: int, workers: int, cases: list[dict[str, Any]]) -> None:
+def main(store, rank, workers, cases):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", store=dist.FileStore(str(store), workers), rank=rank, world_size=workers)
     group = dist.new_group()
@@ -51,7 +48,7 @@ def main(store: Path, rank: int, workers: int, cases: list[dict[str, Any]]) -> N
         network = estimator.network_
         part = deal(np.arange(len(graphs)), source.costs, workers)[rank]
         loss = SharedLoss(network, estimator.objective_.loss)  # joins gradients as long as it is there
-        with sharing(group):  # type: ignore[arg-type]
+        with sharing(group):
             found = outcome(network, loss(source.batch(part)))
         np.savez(store.with_name(f"case{number}-rank{rank}.npz"), **found)
     dist.destroy_process_group()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,13 +27,13 @@ pytestmark = [
 ]
 
 
-def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_costs_nothing(tmp_path, monkeypatch):
     graphs = as_graphset(molecules(400))
-    settings: dict[str, Any] = {"dim": 32, "epochs": 6, "batch_size": 8, "encoder": GIN(layers=2)}
+    settings = {"dim": 32, "epochs": 6, "batch_size": 8, "encoder": GIN(layers=2)}
     alone = InfoGraph(**settings).fit(graphs, workers=2)
     dying.let_die(monkeypatch, tmp_path)
     monkeypatch.setattr("infograph.estimators.distributed._run_on_ray", dying.run_on_ray)
-    told: list[tuple[int, int]] = []
+    told = []
     watch = lambda now: told.append((now.epoch, now.epochs))  # noqa: E731
     model = InfoGraph(**settings).fit(graphs, workers=2, on="ray", watchers=[watch])
     assert (tmp_path / dying.DIED).is_file() and told[-1] == (6, 6)
@@ -46,7 +44,7 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         InfoGraph(**{**settings, "lr": 1e30}).fit(graphs, workers=2, on="ray")
 
 
-def without_measured(folder: Path) -> dict[str, str]:
+def without_measured(folder):
     """Result files but for what was measured."""
     found = {}
     for path in sorted(folder.rglob("*.json")):
@@ -56,33 +54,25 @@ def without_measured(folder: Path) -> dict[str, str]:
     return found
 
 
-def test_grids_give_the_files_of_one_process(tmp_path: Path) -> None:
+def test_grids_give_the_files_of_one_process(tmp_path):
     graphs = load_dataset("MUTAG")
     labels = graphs.graph["y"]
     protocol = Protocol(repeats=1, folds=3, inner_folds=2)
     for folder, where in (("here", {}), ("ray", {"workers": 2, "on": "ray"})):
-        compare(graphs, labels, ["wl", "labels"], tmp_path / folder, protocol=protocol, **where)  # type: ignore[arg-type]
+        compare(graphs, labels, ["wl", "labels"], tmp_path / folder, protocol=protocol, **where)
     assert without_measured(tmp_path / "here") == without_measured(tmp_path / "ray")
     assert len(without_measured(tmp_path / "ray")) == 2
 
     parts = make_parts(graphs, ["y"], task="classification", validation=0, test=0.2)
     space = {"lr": [1e-2, 1e-4]}
-    here = tune(
-        InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)), space, parts, tmp_path / "tune here", workers=2
-    )
-    far = tune(
-        InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)),
-        space,
-        parts,
-        tmp_path / "tune ray",
-        workers=2,
-        on="ray",
-    )
+    estimator = InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2))
+    here = tune(estimator, space, parts, tmp_path / "tune here", workers=2)
+    far = tune(estimator, space, parts, tmp_path / "tune ray", workers=2, on="ray")
     assert far.to_dict() == here.to_dict()
     assert without_measured(tmp_path / "tune here") == without_measured(tmp_path / "tune ray")
 
     cells = table1_cells(["MUTAG"], ["labels"], range(2))
     for folder, where in (("grid here", {}), ("grid ray", {"workers": 2, "on": "ray"})):
-        done = list(run_grid(cells, tmp_path / folder, **where))  # type: ignore[arg-type]
+        done = list(run_grid(cells, tmp_path / folder, **where))
         assert [each.outcome for each in done] == ["computed"] * len(cells)
     assert without_measured(tmp_path / "grid here") == without_measured(tmp_path / "grid ray")

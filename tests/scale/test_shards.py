@@ -1,21 +1,19 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from infograph.data.graphset import GraphSet, save_graphs
+from infograph.data.graphset import save_graphs
 from infograph.errors import FileMissing, InvalidParameter
 from infograph.scale.shards import find_shards, is_pattern
 
 
-def touch(folder: Path, *names: str) -> None:
+def touch(folder, *names):
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("C\n")
 
 
-def test_pattern_folder_and_list(tmp_path: Path, corner_cases: GraphSet) -> None:
+def test_pattern_folder_and_list(tmp_path, corner_cases):
     touch(tmp_path, "b.csv", "a.smi", "c.smi.gz", "notes.txt", ".hidden.csv", "_old.csv", "deep/d.smi")
     save_graphs(corner_cases, tmp_path / "saved")
     assert [shard.name for shard in find_shards(str(tmp_path / "*.smi*"))] == ["a", "c"]
@@ -26,7 +24,7 @@ def test_pattern_folder_and_list(tmp_path: Path, corner_cases: GraphSet) -> None
     assert find_shards(tmp_path / "saved")[0].size > 1000
 
 
-def test_equal_stems_get_longer_names(tmp_path: Path) -> None:
+def test_equal_stems_get_longer_names(tmp_path):
     touch(tmp_path, "x/a.csv", "y/a.csv", "y/b.csv", "y/b.smi", "y/c.smi")
     names = [shard.name for shard in find_shards(sorted(tmp_path.rglob("*.*")))]
     assert names[2:] == ["b-csv", "b-smi", "c"]
@@ -34,7 +32,7 @@ def test_equal_stems_get_longer_names(tmp_path: Path) -> None:
     assert len(set(names)) == 5
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path):
     touch(tmp_path, "a.smi")
     with pytest.raises(FileMissing, match="no file matches"):
         find_shards(str(tmp_path / "*.parquet"))
@@ -46,7 +44,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         find_shards([tmp_path / "a.smi", tmp_path / "a.smi"])
 
 
-def test_a_file_may_be_called_like_a_pattern(tmp_path: Path) -> None:
+def test_a_file_may_be_called_like_a_pattern(tmp_path):
     touch(tmp_path, "a[1].smi")
     assert not is_pattern(tmp_path / "a[1].smi")
     assert [shard.name for shard in find_shards(tmp_path / "a[1].smi")] == ["a[1]"]

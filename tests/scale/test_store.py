@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -13,13 +12,13 @@ import pytest
 
 from infograph import as_graphset, read_graphs
 from infograph.cli import main
-from infograph.data.graphset import GraphSet, open_graphs, save_graphs
+from infograph.data.graphset import open_graphs, save_graphs
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
 from infograph.scale import store_graphs
-from tests.scale.conftest import Write, molecules
+from tests.scale.conftest import molecules
 
 
-def test_shards_become_one_set(write: Write, tmp_path: Path) -> None:
+def test_shards_become_one_set(write, tmp_path):
     for n in range(3):
         smiles = [*molecules(50, seed=n), None]
         write(f"p{n}.parquet", smiles, id=[f"m{n}-{k}" for k in range(51)], logS=pa.array([*range(50), None]))
@@ -40,7 +39,7 @@ def test_shards_become_one_set(write: Write, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_tables_of_text(tmp_path: Path) -> None:
+def test_tables_of_text(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("smiles,logS,who\nCC,1.5,x\nCO,,y\nCN,nan,3\nCF,2,z\n")
     stored = store_graphs(table, tmp_path / "all", columns=None, block=2).graphs
@@ -54,9 +53,9 @@ def test_tables_of_text(tmp_path: Path) -> None:
         store_graphs(table, tmp_path / "other", rejects=tmp_path / "bad.csv")
 
 
-def gaps_first() -> dict[str, list[str | None]]:
+def gaps_first():
     """A table whose columns have no values in the first six rows of nine; one has none at all."""
-    gaps: list[str | None] = [None] * 6
+    gaps = [None] * 6
     return {
         "smiles": ["CC", "CO", "CN", "CF", "CCC", "CCO", "CCN", "CCF", "C"],
         "id": [f"m{row}" for row in range(9)],
@@ -68,7 +67,7 @@ def gaps_first() -> dict[str, list[str | None]]:
     }
 
 
-def assert_stored_as_read(stored: GraphSet, path: Path) -> None:
+def assert_stored_as_read(stored, path):
     """The graphs and columns that reading the file at once gives, but for the canonical SMILES."""
     read = read_graphs(path)
     assert (stored.schema.node, stored.schema.edge) == (read.schema.node, read.schema.edge)
@@ -80,9 +79,9 @@ def assert_stored_as_read(stored: GraphSet, path: Path) -> None:
         np.testing.assert_array_equal(stored.graph[column.name], read.graph[column.name])
 
 
-@pytest.mark.parametrize("block", [1, 2, 4, 100])
+@pytest.mark.parametrize("block", [1, 4, 100])
 @pytest.mark.parametrize("form", ["csv", "parquet", "typed parquet"])
-def test_columns_that_begin_with_gaps(tmp_path: Path, form: str, block: int) -> None:
+def test_columns_that_begin_with_gaps(tmp_path, form, block):
     table, path = gaps_first(), tmp_path / f"a.{form.split()[-1]}"
     if form == "csv":
         rows = zip(*table.values(), strict=True)
@@ -103,7 +102,7 @@ def test_columns_that_begin_with_gaps(tmp_path: Path, form: str, block: int) -> 
     assert np.isnan(stored.graph["nothing"]).all()
 
 
-def test_a_first_shard_with_an_empty_column(write: Write, tmp_path: Path) -> None:
+def test_a_first_shard_with_an_empty_column(write, tmp_path):
     none = {"logS": pa.nulls(3), "who": pa.nulls(3, pa.float64()), "nothing": pa.nulls(3, pa.string())}
     write("p0.parquet", molecules(3), **none)
     more = {"logS": pa.array([1.0, None]), "who": pa.array(["x", None]), "nothing": pa.nulls(2, pa.int64())}
@@ -112,13 +111,13 @@ def test_a_first_shard_with_an_empty_column(write: Write, tmp_path: Path) -> Non
     stored = store_graphs(tmp_path / "in", tmp_path / "all", columns=["logS", "who", "nothing"]).graphs
     np.testing.assert_array_equal(stored.graph["logS"], [*[np.nan] * 3, 1, np.nan, np.nan, 3])
     assert stored.graph["who"].tolist() == ["", "", "", "x", "", "", "none"]
-    assert stored.schema.column("graph", "nothing").kind == "float"  # type: ignore[union-attr]
+    assert stored.schema.column("graph", "nothing").kind == "float"
     write("p3.parquet", molecules(2), logS=pa.array([1, 2]), who=pa.array([1, 2]), nothing=pa.nulls(2))
     with pytest.raises(SchemaMismatch, match=r"p3\.parquet: the column 'who' is one of kind 'float', and of"):
         store_graphs(tmp_path / "in", tmp_path / "other", columns=["logS", "who", "nothing"])
 
 
-def test_a_first_set_with_an_empty_column(tmp_path: Path) -> None:
+def test_a_first_set_with_an_empty_column(tmp_path):
     """Graphs that are read whole may have classes, which are known by other codes in each file."""
     for name, classes in (("a", [None, None]), ("b", ["q", "p", "q"]), ("c", ["r", "p", "p"])):
         networks = [nx.path_graph(n + 2) for n in range(len(classes))]
@@ -131,7 +130,7 @@ def test_a_first_set_with_an_empty_column(tmp_path: Path) -> None:
     assert stored.values("graph", "x").tolist() == [None, None, "q", "p", "q", "r", "p", "p"]
 
 
-def test_store_then_train(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_then_train(write, tmp_path, capsys):
     for n in range(2):
         write(f"p{n}.parquet", molecules(30, seed=n))
     source, out = f"{tmp_path / 'in'}/*.parquet", tmp_path / "all"

@@ -10,16 +10,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from infograph.scale import embed_shards
-from tests.scale.conftest import Write, everything, molecules
-from tests.workers.processes import PATIENCE, started
+from tests.processes import PATIENCE, started
+from tests.scale.conftest import everything, molecules
 
 pytestmark = pytest.mark.slow
 # The command line; before it gives out the fifth shard it stops and asks.
@@ -41,22 +39,13 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@dataclass
-class Cluster:
-    """Where it answers, and its two nodes."""
-
-    address: str
-    head: subprocess.Popen[str]
-    other: subprocess.Popen[str]
-
-
-def free_port() -> int:
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def node(*options: str) -> AbstractContextManager[subprocess.Popen[str]]:
+def node(*options):
     """A node with all its processes."""
     ray = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus=1"]
     ports = ["--min-worker-port=0", "--max-worker-port=0"]  # any: the usual range may hold the others
@@ -67,7 +56,7 @@ def node(*options: str) -> AbstractContextManager[subprocess.Popen[str]]:
     )
 
 
-def wait_for_nodes(address: str, count: int) -> None:
+def wait_for_nodes(address, count):
     """Until the cluster has so many nodes; asked by a process of its own, which leaves the cluster alone."""
     code = (
         "import sys, ray; ray.init(sys.argv[1], logging_level='ERROR', log_to_driver=False); "
@@ -83,7 +72,8 @@ def wait_for_nodes(address: str, count: int) -> None:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+def cluster(monkeypatch):
+    """Where it answers, and its second node."""
     pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -91,26 +81,25 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     port, client = free_port(), free_port()
     first = ["--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
     with ExitStack() as nodes:
-        head = nodes.enter_context(node(*first))
+        nodes.enter_context(node(*first))
         wait_for_nodes(f"ray://127.0.0.1:{client}", 1)
         other = nodes.enter_context(node(f"--address=127.0.0.1:{port}"))
         wait_for_nodes(f"ray://127.0.0.1:{client}", 2)
-        yield Cluster(f"ray://127.0.0.1:{client}", head, other)
+        yield f"ray://127.0.0.1:{client}", other
 
 
-def test_a_node_that_goes_takes_no_rows_with_it(
-    cluster: Cluster, model: Path, write: Write, tmp_path: Path
-) -> None:
+def test_a_node_that_goes_takes_no_rows_with_it(cluster, model, write, tmp_path):
+    address, other = cluster
     for n in range(8):
         write(f"p{n}.parquet", [*molecules(400, seed=n), "(("])
     options = ["--block", "50", "--json"]
     command = [sys.executable, "-c", JOB, "embed", str(model), str(tmp_path / "in")]
-    command += ["--out", f"{tmp_path / 'two'}/", "--workers", "2", "--on", cluster.address, *options]
+    command += ["--out", f"{tmp_path / 'two'}/", "--workers", "2", "--on", address, *options]
     with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
         assert job.stdout is not None and job.stdout.readline() == "half\n"
         assert len(list((tmp_path / "two" / "_shards").glob("*.json"))) >= 3
-        os.killpg(cluster.other.pid, signal.SIGKILL)
-        cluster.other.wait()
+        os.killpg(other.pid, signal.SIGKILL)
+        other.wait()
         said = json.loads(job.communicate("go on\n", timeout=PATIENCE)[0])
     assert (said["rows"], said["embedded"], said["rejected"], said["failed"]) == (3208, 3200, 8, [])
     embed_shards(model, tmp_path / "in", tmp_path / "one", workers=2, block=50)

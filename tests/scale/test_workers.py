@@ -5,9 +5,7 @@ from __future__ import annotations
 import builtins
 import shutil
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,13 +13,13 @@ import torch
 from infograph.errors import InvalidFile, InvalidGraph, JobStopped, MissingExtra
 from infograph.scale import Progress, embed_shards
 from tests.scale import dying
-from tests.scale.conftest import Write, everything, molecules
+from tests.scale.conftest import everything, molecules
 
 of_ray = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray")
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -31,14 +29,12 @@ def one_thread() -> Iterator[None]:
 @of_ray
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("on", ["local", pytest.param("ray", marks=pytest.mark.slow)])
-def test_a_killed_worker_costs_nothing(
-    model: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str
-) -> None:
+def test_a_killed_worker_costs_nothing(model, write, tmp_path, monkeypatch, on):
     """Two workers, one of them killed in the middle of a shard, give the bits of this process."""
     for n in range(4):
         write(f"p{n}.parquet", [*molecules(50, seed=n), "(("])
     (tmp_path / "in" / "bad.parquet").write_bytes(b"no shard")
-    seen: list[Progress] = []
+    seen = []
     dying.let_die(monkeypatch, tmp_path)
     monkeypatch.setattr("infograph.scale.embed._attempt_there", dying.attempt_and_die)
     report = embed_shards(
@@ -51,7 +47,7 @@ def test_a_killed_worker_costs_nothing(
     assert everything(tmp_path / "two") == everything(tmp_path / "one")
 
 
-def test_mistakes_of_workers_are_sentences(model: Path, write: Write, tmp_path: Path) -> None:
+def test_mistakes_of_workers_are_sentences(model, write, tmp_path):
     write("a.parquet", ["(("])
     with pytest.raises(InvalidGraph, match=r"graph 0 \(id 'a:0'\): .*a\.parquet, row 1: the SMILES"):
         embed_shards(model, tmp_path / "in", tmp_path / "out", workers=2, errors="raise")
@@ -61,11 +57,11 @@ def test_mistakes_of_workers_are_sentences(model: Path, write: Write, tmp_path: 
         embed_shards(damaged, tmp_path / "in", tmp_path / "other", workers=2)
 
 
-def test_without_ray(model: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray(model, write, tmp_path, monkeypatch):
     write("a.parquet", molecules(3))
     real = builtins.__import__
 
-    def missing(name: str, *more: Any, **options: Any) -> Any:
+    def missing(name, *more, **options):
         if name == "ray":
             raise ImportError(name)
         return real(name, *more, **options)
@@ -77,9 +73,7 @@ def test_without_ray(model: Path, write: Write, tmp_path: Path, monkeypatch: pyt
 
 @of_ray
 @pytest.mark.slow
-def test_a_cluster_that_does_not_answer(
-    model: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_that_does_not_answer(model, write, tmp_path, monkeypatch):
     pytest.importorskip("ray")
     write("a.parquet", molecules(3))
     monkeypatch.setenv("RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S", "1")
@@ -90,7 +84,7 @@ def test_a_cluster_that_does_not_answer(
     assert embed_shards(model, tmp_path / "in", tmp_path / "out").complete  # nothing was left locked
 
 
-def test_the_cluster_file_of_the_docs_is_valid() -> None:
+def test_the_cluster_file_of_the_docs_is_valid():
     """By Ray's own rules for such files."""
     pytest.importorskip("ray")
     import yaml

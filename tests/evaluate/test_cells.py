@@ -1,4 +1,4 @@
-"""Cells: one result file each, never computed twice, and where they were after a kill."""
+"""Cells: one result file each, never computed twice, and those of Table 2."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
+from infograph import InfoGraph
 from infograph import cells as cells_module
 from infograph.cells import Busy, Cell, parameters_of, run_cell
 from infograph.cli.output import MISTAKE, explain
 from infograph.data.datasets import entry_for, wheel_folder
 from infograph.data.qm9 import read_qm9
 from infograph.errors import InvalidGraph, InvalidParameter
-from infograph.estimators.infograph import InfoGraph
 from infograph.paper import table2
 from infograph.paper.table2 import best_cell, compute_table2, table2_cell, table2_stages, validation_error
 
@@ -26,11 +26,16 @@ def test_a_finished_cell_is_read_and_not_computed(tmp_path):
     def compute(given, work):
         calls.append(given)
         assert work.is_dir()
-        return {"scores": {"test_mae": 0.5}}
+        with pytest.raises(Busy, match=r"another process computes U0.*run the same command again") as busy:
+            run_cell(cell, lambda *_: {}, tmp_path)
+        assert explain(busy.value) == MISTAKE
+        return {"scores": {"test_mae": 0.5}, "measured": {"rows": 3}}
 
     first, second = (run_cell(cell, compute, tmp_path) for _ in range(2))
     assert first == second and len(calls) == 1
-    assert first["settings"] == cell.settings and first["measured"]["seconds"] >= 0
+    measured = first["measured"]
+    assert first["settings"] == cell.settings and measured["seconds"] >= 0 and measured["peak_mb"] > 0
+    assert measured["rows"] == 3 and measured["machine"]["processor"] and measured["machine"]["threads"] >= 1
     (file,) = (tmp_path / "table9").iterdir()
     assert file.name.startswith("U0-infograph-star-3-") and json.loads(file.read_text()) == first
     assert not any((tmp_path / ".work" / "table9").iterdir())
@@ -51,29 +56,20 @@ def test_a_failed_cell_leaves_no_result(tmp_path):
     assert run_cell(cell, lambda *_: {"v": 1}, tmp_path)["v"] == 1
 
 
-def test_two_processes_never_compute_the_same_cell(tmp_path):
-    cell = Cell("t", "once", {})
-
-    def meanwhile(*_):
-        with pytest.raises(Busy, match=r"another process computes once-.*run the same command again") as busy:
-            run_cell(cell, lambda *_: {"v": 2}, tmp_path)
-        assert explain(busy.value) == MISTAKE
-        return {"v": 1}
-
-    assert run_cell(cell, meanwhile, tmp_path)["v"] == 1
-
-
-def test_versions_are_those_at_the_beginning(tmp_path, monkeypatch):
-    """A package that is replaced while a cell is computed is not the one that computes it."""
+def test_a_result_says_which_code_made_it(tmp_path, monkeypatch):
+    """The versions at the beginning, and the commit of the repository that the package lies in, no other."""
 
     def replace(*_):
         monkeypatch.setattr(cells_module, "version", lambda name: "new")
-        return {"measured": {"rows": 3}}
+        return {}
 
     monkeypatch.setattr(cells_module, "version", lambda name: "old")
-    measured = run_cell(Cell("t", "one", {}), replace, tmp_path)["measured"]
-    assert {measured["versions"][name] for name in cells_module.PACKAGES} == {"old"}
-    assert measured["rows"] == 3 and measured["peak_mb"] > 0
+    found = run_cell(Cell("t", "one", {}), replace, tmp_path)["measured"]
+    assert {found["versions"][name] for name in cells_module.PACKAGES} == {"old"}
+    if (cells_module.Path(cells_module.__file__).parents[1] / ".git").exists():
+        assert len(found["commit"].removesuffix("+")) == 40
+    monkeypatch.setattr(cells_module, "__file__", str(tmp_path / "site-packages/infograph/cells.py"))
+    assert run_cell(Cell("t", "two", {}), lambda *_: {}, tmp_path)["measured"]["commit"] is None
 
 
 def test_parameters_are_json_and_leave_out_what_changes_no_result():
@@ -83,7 +79,18 @@ def test_parameters_are_json_and_leave_out_what_changes_no_result():
     assert not {"random_state", "device", "verbose"} & set(found)
 
 
-def test_cells_of_table_2_are_chosen_by_name(tmp_path):
+# ---- Table 2
+
+SIZES = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs": 1}
+
+
+def keep(cell, error, folder):
+    """A result that no training gave."""
+    scores = {"scores": {"validation_mae": error, "test_mae": 1.0}}
+    run_cell(cell, lambda *_: scores if error else {"empty": "the loss is nan", "scores": {}}, folder)
+
+
+def test_cells_are_chosen_by_name(tmp_path):
     (cells,) = table2_stages(tmp_path, ["U0", "alpha"], ["all"], lam=1e-3, weight_decay=0.0, epochs=2)
     assert len(cells) == 2 * len(table2.ROWS)
     assert {cell.settings["target"] for cell in cells} == {"U0", "alpha"}
@@ -95,22 +102,21 @@ def test_cells_of_table_2_are_chosen_by_name(tmp_path):
     assert given == [1e-3, 1e-3, 0.5, 0.5]  # what a method does not look at stays at its default
 
 
-def test_settings_of_table_2_are_chosen_on_the_validation_molecules_of_alpha(tmp_path):
-    def keep(cell, error):
-        run_cell(cell, lambda *_: {"scores": {"validation_mae": error, "test_mae": 1 / error}}, tmp_path)
-
+def test_settings_are_chosen_on_the_validation_molecules_of_alpha(tmp_path):
     stages = table2_stages(tmp_path, ["U0"], ["supervised", "infograph*"])
     decays = next(stages)
     assert [cell.settings["parameters"]["weight_decay"] for cell in decays] == [0.0, 1e-3, 1e-4]
-    for cell, error in zip(decays[:2], (3.0, 2.0), strict=True):
-        keep(cell, error)
+    keep(decays[0], 3.0, tmp_path)
+    keep(decays[1], None, tmp_path)  # diverged
     with pytest.raises(InvalidParameter, match="alpha supervised 0 has no result yet"):
         best_cell(decays, tmp_path)
-    keep(decays[2], 1.0)
+    with pytest.raises(InvalidParameter, match="alpha supervised 0 diverged with every setting"):
+        best_cell(decays[1:2], tmp_path)
+    keep(decays[2], 1.0, tmp_path)
     lams = next(stages)
     assert {cell.settings["parameters"]["weight_decay"] for cell in lams} == {1e-4}
     for cell, error in zip(lams, (3.0, 1.0, 2.0), strict=True):
-        keep(cell, error)
+        keep(cell, error, tmp_path)
     (supervised, star), last = next(stages), next(stages, None)
     assert last is None and star.settings["target"] == "U0"
     assert star.settings["parameters"]["lam"] == 1e-4 == supervised.settings["parameters"]["weight_decay"]
@@ -124,57 +130,26 @@ def molecules():
     return read_qm9(folder, limit=300)
 
 
-def test_a_cell_of_table_2_is_the_error_of_its_test_molecules(molecules, tmp_path, monkeypatch):
+def test_a_cell_is_the_error_of_its_test_molecules(molecules, tmp_path, monkeypatch):
     monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
-    sizes = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs": 1}
     for objective in ("atom-counts", "supervised"):
-        result = run_cell(table2_cell("U0", objective, **sizes), compute_table2, tmp_path)
+        result = run_cell(table2_cell("U0", objective, **SIZES), compute_table2, tmp_path)
         assert result["unit"] == "hartree" and len(result["test_errors"]) == 30
         assert np.mean(result["test_errors"]) == pytest.approx(result["scores"]["test_mae"], rel=1e-3)
     (epoch,) = result["history"]
     assert {"supervised", "validation", "lr"} <= set(epoch) and "seconds" not in epoch
 
 
-def test_a_training_of_table_2_that_diverges_has_a_reason_and_no_figure(molecules, tmp_path, monkeypatch):
-    monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
-    sizes = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs": 1}
-    cell = table2_cell("U0", "infograph*", lam=1e39, **sizes)  # infinite in single precision
-    result = run_cell(cell, compute_table2, tmp_path)
-    assert "loss" in result["empty"]
-    assert (result["unit"], result["scores"], result["test_errors"]) == ("hartree", {}, [])
-    assert validation_error(cell, tmp_path) == math.inf
-
-
-def test_predictions_that_are_not_finite_are_a_reason_too(molecules, tmp_path, monkeypatch):
+def test_a_training_that_diverges_has_a_reason_and_no_figure(molecules, tmp_path, monkeypatch):
     def refuse(*_):
         raise InvalidGraph("its prediction is not finite", index=3)
 
     monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
     monkeypatch.setattr(table2.MeanPredictor, "predict", refuse)
-    sizes = {"labelled": 60, "validation": 40, "test": 30}
-    result = run_cell(table2_cell("U0", "mean", **sizes), compute_table2, tmp_path)
-    assert "its prediction is not finite" in result["empty"] and result["scores"] == {}
-
-
-def test_the_search_goes_on_without_settings_that_diverge(tmp_path):
-    def keep(cell, error):
-        found = {"scores": {"validation_mae": error}} if error else {"empty": "the loss is nan", "scores": {}}
-        run_cell(cell, lambda *_: found, tmp_path)
-
-    cells = [table2_cell("alpha", "supervised", weight_decay=each) for each in (0.0, 1e-3, 1e-4)]
-    keep(cells[0], None)
-    keep(cells[1], None)
-    keep(cells[2], 5.0)
-    assert best_cell(cells, tmp_path) is cells[2]
-    with pytest.raises(InvalidParameter, match="alpha supervised 0 diverged with every setting"):
-        best_cell(cells[:2], tmp_path)
-
-
-def test_a_result_says_which_code_made_it(tmp_path, monkeypatch):
-    """The commit of the repository that the package lies in; none of a repository further up."""
-    found = run_cell(Cell("t", "one", {}), lambda *_: {}, tmp_path)["measured"]
-    assert found["machine"]["threads"] >= 1 and found["machine"]["processor"]
-    if (cells_module.Path(cells_module.__file__).parents[1] / ".git").exists():
-        assert len(found["commit"].removesuffix("+")) == 40
-    monkeypatch.setattr(cells_module, "__file__", str(tmp_path / "site-packages/infograph/cells.py"))
-    assert run_cell(Cell("t", "two", {}), lambda *_: {}, tmp_path)["measured"]["commit"] is None
+    diverging = table2_cell("U0", "infograph*", lam=1e39, **SIZES)  # infinite in single precision
+    sizes = {name: SIZES[name] for name in ("labelled", "validation", "test")}
+    for cell, why in ((diverging, "loss"), (table2_cell("U0", "mean", **sizes), "prediction is not finite")):
+        result = run_cell(cell, compute_table2, tmp_path)
+        assert why in result["empty"]
+        assert (result["unit"], result["scores"], result["test_errors"]) == ("hartree", {}, [])
+        assert validation_error(cell, tmp_path) == math.inf

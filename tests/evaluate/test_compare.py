@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from infograph import load_dataset
-from infograph.cells import Busy
 from infograph.cli.judge import compare as compare_verb
 from infograph.data.graphset import save_graphs
 from infograph.errors import InvalidParameter
@@ -29,7 +28,6 @@ from infograph.evaluate.cross_validation import Gram
 from infograph.report.comparison import Comparison, as_csv, as_html, as_markdown, best_line
 
 QUICK = Protocol(repeats=1, folds=3, inner_folds=2)
-WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None\n"
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +70,6 @@ def test_memory_has_a_limit_and_refusals_their_reason(graphs, tmp_path):
     assert peak > 50
 
 
-def test_failures_of_the_machine_are_shown_and_not_kept(graphs, tmp_path, monkeypatch):
-    labels = graphs.graph["y"]
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT_NUMBA)
-    with monkeypatch.context() as broken:
-        broken.setenv("PYTHONPATH", str(tmp_path))
-        (line,) = compare(graphs, labels, ["sp"], tmp_path / "out", protocol=QUICK)
-    assert "this needs numba" in line.empty and np.isnan(line.mean)
-    assert not list(tmp_path.glob("out/methods/*"))
-    (line,) = compare(graphs, labels, ["sp"], tmp_path / "out", protocol=QUICK)
-    assert not line.empty and line.mean > 50
-
-
 def test_a_crash_is_a_failure_and_a_refusal_is_kept(graphs, tmp_path, monkeypatch):
     labels = graphs.graph["y"]
 
@@ -95,18 +81,6 @@ def test_a_crash_is_a_failure_and_a_refusal_is_kept(graphs, tmp_path, monkeypatc
     assert once(Failed("KeyError: 'x'")) == "KeyError: 'x'" and not list(tmp_path.glob("methods/*"))
     assert once(Stopped("too large")) == "too large" and len(list(tmp_path.glob("methods/*"))) == 1
     assert once(Failed("KeyError: 'x'")) == "too large"  # read
-
-
-def test_a_folder_that_another_process_works_in_is_said(graphs, tmp_path, monkeypatch):
-    labels = graphs.graph["y"]
-
-    def meanwhile(*_):
-        with pytest.raises(Busy, match="wait for it"):
-            compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK)
-        raise Stopped("seen")
-
-    monkeypatch.setattr(comparing, "represent_isolated", meanwhile)
-    assert compare(graphs, labels, ["labels"], tmp_path, protocol=QUICK)[0].empty == "seen"
 
 
 def test_unknown_methods_and_graphs_without_classes_are_refused(graphs, tmp_path):

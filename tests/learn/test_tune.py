@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from typer.testing import CliRunner
 
-from infograph import GIN, InfoGraph, InfoGraphRegressor, load
+from infograph import GIN, Auto, InfoGraph, InfoGraphRegressor, InfoGraphStar, load, search_settings
 from infograph.cli.app import app
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.learn.parts import Parts, make_parts
-from infograph.learn.tune import Range, draw_settings, parse_space, promoted, rounds_of, tune
+from infograph.learn.tune import Range, draw_settings, least_error, parse_space, promoted, rounds_of, tune
 from tests.scale.conftest import molecules
 
 
-def test_rounds_keep_a_third_and_train_three_times_as_long() -> None:
+def test_rounds_keep_a_third_and_train_three_times_as_long():
     assert rounds_of(27, 90) == [(27, 10), (9, 30), (3, 90)]
     assert rounds_of(9, 100) == [(9, 33), (3, 100)]
     assert rounds_of(2, 100) == [(2, 100)]
@@ -32,7 +32,7 @@ def test_rounds_keep_a_third_and_train_three_times_as_long() -> None:
     assert promoted({0: math.nan, 1: math.nan}, 1) == [0]
 
 
-def test_settings_are_a_grid_or_random_and_never_twice() -> None:
+def test_settings_are_a_grid_or_random_and_never_twice():
     grid = draw_settings({"a": [1, 2], "b": ["x", "y", "z"]}, 6, 0)
     assert len(grid) == 6 and grid[0] == {"a": 1, "b": "x"} and grid[-1] == {"a": 2, "b": "z"}
     few = draw_settings({"a": [1, 2], "b": ["x", "y", "z"]}, 4, 0)
@@ -45,7 +45,7 @@ def test_settings_are_a_grid_or_random_and_never_twice() -> None:
     assert draw_settings({"lr": Range(1e-4, 1e-1)}, 3, 5) == draw_settings({"lr": Range(1e-4, 1e-1)}, 3, 5)
 
 
-def test_spaces_as_typed() -> None:
+def test_spaces_as_typed():
     found = parse_space(
         ["lr=1e-4..1e-2", "layers=2,4", "weight-decay=0,1e-3", "norm=true,false", "readout=sum"]
     )
@@ -58,29 +58,29 @@ def test_spaces_as_typed() -> None:
             parse_space([bad])
 
 
-def labelled(count: int = 90) -> GraphSet:
+@functools.cache
+def labelled(count=90):
     """Molecules, whether they have many oxygens, and how many letters they take."""
     smiles = list(dict.fromkeys(molecules(2 * count)))[:count]
     graphs = as_graphset(smiles)
-    many = np.array(["few", "many"], dtype=object)[np.array([s.count("O") >= 2 for s in smiles]).astype(int)]
-    codes = (many == "many").astype(np.int32)
+    codes = np.array([s.count("O") >= 2 for s in smiles], dtype=np.int32)
     graphs = graphs.with_column("graph", Column("y", kind="categorical", categories=("few", "many")), codes)
     length = np.array([float(len(s)) for s in smiles])
     return graphs.with_column("graph", Column("length", kind="float"), length)
 
 
-@pytest.fixture
-def parts() -> Parts:
+@pytest.fixture(scope="module")
+def parts():
     return make_parts(labelled(), ["y"], task="classification", validation=0, test=0.2)
 
 
-SPACE: dict[str, Any] = {"lr": [1e-2, 1e-4], "layers": [2, 3]}
+SPACE = {"lr": [1e-2, 1e-4], "layers": [2, 3]}
 
 
-def test_a_search_is_the_same_in_processes_and_after_a_stop(parts: Parts, tmp_path: Path) -> None:
+def test_a_search_is_the_same_in_processes_and_after_a_stop(parts, tmp_path):
     estimator = InfoGraph(dim=8, epochs=3)
     torch.set_num_threads(1)
-    said: list[str] = []
+    said = []
     one = tune(estimator, SPACE, parts, tmp_path / "one", announce=lambda *given: said.append(given[-1]))
     assert len(said) == 4 + 2 and len(one.tried) == 4
     assert {each.epochs for each in one.tried} == {1, 3} and one.tried[0].settings == one.best
@@ -88,12 +88,12 @@ def test_a_search_is_the_same_in_processes_and_after_a_stop(parts: Parts, tmp_pa
     two = tune(estimator, SPACE, parts, tmp_path / "two", workers=2)
     assert two.to_dict() == one.to_dict()
 
-    def names(folder: str) -> list[str]:
+    def names(folder):
         return sorted(path.name for path in (tmp_path / folder / "tune").iterdir())
 
     assert names("one") == names("two") and len(names("one")) == 6
 
-    def stop(*_: Any) -> None:
+    def stop(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -103,11 +103,10 @@ def test_a_search_is_the_same_in_processes_and_after_a_stop(parts: Parts, tmp_pa
     np.testing.assert_allclose(again.model.transform(parts.test), one.model.transform(parts.test), rtol=1e-5)
 
 
-def test_the_test_graphs_are_not_looked_at(parts: Parts, tmp_path: Path) -> None:
+def test_the_test_graphs_are_not_looked_at(parts, tmp_path):
     """With other test labels the same setting is chosen, from the same errors."""
     turned = 1 - np.asarray(parts.test.graph["y"])
     column = parts.test.schema.column("graph", "y")
-    assert column is not None
     other = Parts(**{**vars(parts), "test": parts.test.with_column("graph", column, turned)})
     first = tune(InfoGraph(dim=8, epochs=1), SPACE, parts, tmp_path / "a")
     second = tune(InfoGraph(dim=8, epochs=1), SPACE, other, tmp_path / "b")
@@ -115,7 +114,7 @@ def test_the_test_graphs_are_not_looked_at(parts: Parts, tmp_path: Path) -> None
     assert second.test[0] == pytest.approx(1 - first.test[0])
 
 
-def test_models_of_labels_are_judged_by_validation(tmp_path: Path) -> None:
+def test_models_of_labels_are_judged_by_validation(tmp_path):
     parts = make_parts(labelled(), ["length"], task="regression", validation=0.2, test=0.2)
     estimator = InfoGraphRegressor(dim=8, epochs=3, encoder=GIN(layers=2))
     found = tune(estimator, {"lr": [1e-2, 1e-6]}, parts, tmp_path, trials=2)
@@ -123,11 +122,11 @@ def test_models_of_labels_are_judged_by_validation(tmp_path: Path) -> None:
     assert found.tried[0].error == min(record["validation"] for record in found.model.history_)
 
 
-def test_other_labels_are_another_search(tmp_path: Path) -> None:
+def test_other_labels_are_another_search(tmp_path):
     graphs = labelled(40)
     estimator = InfoGraphRegressor(dim=8, epochs=1, encoder=GIN(layers=2))
 
-    def errors(scale: float, unit: str) -> list[float]:
+    def errors(scale, unit):
         length = Column("length", kind="float", unit=unit)
         known = graphs.with_column("graph", length, scale * np.asarray(graphs.graph["length"]))
         parts = make_parts(known, ["length"], task="regression", validation=0.2, test=0.2)
@@ -139,8 +138,8 @@ def test_other_labels_are_another_search(tmp_path: Path) -> None:
     assert len(list((tmp_path / "tune").iterdir())) == 3
 
 
-def test_a_shorter_search_does_not_take_over_longer_trainings(parts: Parts, tmp_path: Path) -> None:
-    def stop(number: int, *_: Any) -> None:
+def test_a_shorter_search_does_not_take_over_longer_trainings(parts, tmp_path):
+    def stop(number, *_):
         if number == 2:
             raise KeyboardInterrupt
 
@@ -162,19 +161,19 @@ def test_a_shorter_search_does_not_take_over_longer_trainings(parts: Parts, tmp_
         (InfoGraphRegressor(), {"lr": [1e-3]}, "length", "hold some out"),
     ],
 )
-def test_what_cannot_be_searched(tmp_path: Path, estimator: Any, space: Any, target: str, words: str) -> None:
+def test_what_cannot_be_searched(tmp_path, estimator, space, target, words):
     with pytest.raises(InvalidParameter, match=words):
         tune(estimator, space, make_parts(labelled(), [target], validation=0), tmp_path)
 
 
-def test_a_search_in_which_all_diverge(parts: Parts, tmp_path: Path) -> None:
+def test_a_search_in_which_all_diverge(parts, tmp_path):
     with pytest.raises(TrainingDiverged, match="no setting of the search"):
         tune(InfoGraph(dim=8, epochs=2, encoder=GIN(layers=2)), {"lr": [1e30, 1e31]}, parts, tmp_path)
     with pytest.raises(InvalidParameter, match="trials=0"):
         tune(InfoGraph(), SPACE, parts, tmp_path, trials=0)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path):
     table = tmp_path / "mine.csv"
     smiles = list(dict.fromkeys(molecules(120)))
     lines = ["smiles,logS", *(f"{text},{len(text)}" for text in smiles)]
@@ -191,3 +190,60 @@ def test_the_command(tmp_path: Path) -> None:
     assert set(json.loads(paper.stdout)["best"]) == {"lr", "weight_decay"}  # no lambda without its objective
     wrong = CliRunner().invoke(app, [*command, "--search", "lr=..3"])
     assert isinstance(wrong.exception, InvalidParameter) and "ends of a range" in str(wrong.exception)
+
+
+# ---- every combination, on validation graphs
+
+BASE = InfoGraphRegressor(epochs=2, dim=8, steps_per_epoch=3, encoder=Auto(layers=2))
+
+
+def test_every_combination_is_trained_and_the_best_is_kept():
+    graphs, grid = labelled(30), {"lam": [1e-3, 1.0], "lr": [1e-2, 1e-3]}
+    heard = []
+    found = search_settings(
+        BASE, grid, graphs, "length", validation=0.25, announce=lambda *given: heard.append(given)
+    )
+    errors = []
+    for lam, lr in itertools.product(*grid.values()):
+        model = clone(BASE).set_params(lr=lr, objective=InfoGraphStar(lam=lam))
+        model.fit(graphs, "length", validation=0.25)
+        errors.append(min(record["validation"] for record in model.history_))
+    assert [trial.error for trial in found.trials] == errors and found.chosen.error == min(errors)
+    assert found.chosen.settings == {"lam": found.best.objective.lam, "lr": found.best.lr}
+    assert min(record["validation"] for record in found.best.history_) == min(errors)
+    assert heard[1] == (2, 4, {"lam": 1e-3, "lr": 1e-3}) and not hasattr(BASE, "models_")
+
+
+def test_a_combination_that_diverges_is_no_choice(monkeypatch):
+    fit, graphs = InfoGraphRegressor.fit, labelled(30)
+
+    def sometimes(self, *args, **more):
+        if self.objective.lam > 0.5:
+            raise TrainingDiverged("no")
+        return fit(self, *args, **more)
+
+    monkeypatch.setattr(InfoGraphRegressor, "fit", sometimes)
+    found = search_settings(BASE, {"lam": [1.0, 1e-3]}, graphs, "length")
+    assert math.isnan(found.trials[0].error) and found.best.objective.lam == 1e-3
+    with pytest.raises(TrainingDiverged, match="all 2 combinations of lam diverged: lower lr"):
+        search_settings(BASE, {"lam": [1.0, 2.0]}, graphs, "length")
+
+
+def test_error_of_an_ensemble_is_the_mean_of_its_networks():
+    history = [{"model": m, "validation": v} for m, v in ((1.0, 3.0), (1.0, 2.0), (2.0, 4.0), (2.0, 5.0))]
+    assert least_error(history) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("grid", "validation", "message"),
+    [
+        ({}, 0.1, "nothing to search"),
+        ({"lambda": [1]}, 0.1, "'lambda' is no parameter of InfoGraphRegressor or Auto"),
+        ({"lam": 1e-3}, 0.1, "lam=0.001: expected a list of values"),
+        ({"lam": []}, 0.1, "expected a list of values"),
+        ({"lam": [1.0]}, None, "a search needs validation graphs"),
+    ],
+)
+def test_grids_that_cannot_be_searched(grid, validation, message):
+    with pytest.raises(InvalidParameter, match=message):
+        search_settings(BASE, grid, labelled(9), "length", validation=validation)

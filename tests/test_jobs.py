@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
 from infograph.errors import InvalidParameter, JobStopped, MissingExtra
 from infograph.jobs import Lost, OverLimit, limited, run
-from tests.workers.processes import alive, interrupted, started, wait_for
+from tests.processes import alive, interrupted, started, wait_for
 
 LONG = 300.0  # seconds
 PARENT = """
@@ -34,7 +33,7 @@ else:
 """
 
 
-def work(job: tuple[str, Path]) -> int | str:
+def work(job):
     """Do as the job says; processes leave their ids in its folder."""
     what, folder = job
     (folder / f"{os.getpid()}.pid").touch()
@@ -55,11 +54,11 @@ def work(job: tuple[str, Path]) -> int | str:
     return os.environ["OMP_NUM_THREADS"]
 
 
-def pids(folder: Path) -> list[int]:
+def pids(folder):
     return [int(path.stem) for path in folder.glob("*.pid")]
 
 
-def test_a_lost_process_costs_its_job_alone(tmp_path: Path) -> None:
+def test_a_lost_process_costs_its_job_alone(tmp_path):
     jobs = [(what, tmp_path) for what in ("work", "die", "die once", "work", "work", "work")]
     found = list(run(work, jobs, workers=2))
     assert sorted(job[0] for job, _ in found) == sorted(job[0] for job in jobs)
@@ -72,23 +71,21 @@ def test_a_lost_process_costs_its_job_alone(tmp_path: Path) -> None:
     assert not any(map(alive, pids(tmp_path)))
 
 
-def test_an_error_ends_the_others_at_once_and_quietly(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_ends_the_others_at_once_and_quietly(tmp_path, capfd):
     with pytest.raises(MissingExtra, match=r"this needs a, .*infograph\[mistake\]"):
         list(run(work, [("sleep", tmp_path), ("fail", tmp_path)], workers=2))
     assert len(pids(tmp_path)) == 2 and not any(map(alive, pids(tmp_path)))
     assert capfd.readouterr().err == ""
 
 
-def test_one_who_stops_listening_ends_them(tmp_path: Path) -> None:
+def test_one_who_stops_listening_ends_them(tmp_path):
     outcomes = run(work, [("work", tmp_path), ("sleep", tmp_path)], workers=2)
     next(outcomes)
-    outcomes.close()  # type: ignore[attr-defined]
+    outcomes.close()
     assert not any(map(alive, pids(tmp_path)))
 
 
-def test_one_worker_works_here() -> None:
+def test_one_worker_works_here():
     assert list(run(lambda job: (job, os.getpid()), range(2))) == [(n, (n, os.getpid())) for n in range(2)]
     with pytest.raises(InvalidParameter, match="workers=0"):
         list(run(abs, [1], workers=0))
@@ -97,7 +94,7 @@ def test_one_worker_works_here() -> None:
             list(run(abs, [1], on=on))
 
 
-def test_time_and_memory_have_limits(tmp_path: Path) -> None:
+def test_time_and_memory_have_limits(tmp_path):
     with pytest.raises(OverLimit, match="minutes, the budget"):
         limited(work, ("sleep", tmp_path), seconds=0.01)
     with pytest.raises(OverLimit, match="MB, the limit is 5"):
@@ -110,7 +107,7 @@ def test_time_and_memory_have_limits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["run", "limited"])
 @pytest.mark.parametrize("how", ["killed", "interrupted"])
-def test_processes_end_with_the_one_that_started_them(tmp_path: Path, way: str, how: str) -> None:
+def test_processes_end_with_the_one_that_started_them(tmp_path, way, how):
     """In a script without `if __name__ == "__main__"`."""
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
