@@ -296,17 +296,13 @@ def open_colouring(folder: str | Path) -> Colouring:
             return csr_matrix(parts, shape=tuple(content["sparse"][name]), copy=False)
 
         colours, counts, made = [], [], []  # type: list[Any], list[csr_matrix], list[Round]
-        for k in range(content["rounds"] + 1):
-            if f"colours_{k}" in arrays:
-                colours.append(arrays[f"colours_{k}"])
-                counts.append(sparse(f"counts_{k}"))
-            else:  # as in the round before
-                colours.append(colours[-1])
-                counts.append(counts[-1])
-            if f"parent_{k}" in arrays:
-                made.append(Round(arrays[f"parent_{k}"], sparse(f"incoming_{k}")))
-            elif k:
-                made.append(made[-1])
+        for k in range(content["rounds"] + 1):  # what is not there is as in the round before
+            stored = f"colours_{k}" in arrays
+            colours.append(arrays[f"colours_{k}"] if stored else colours[-1])
+            counts.append(sparse(f"counts_{k}") if stored else counts[-1])
+            if k:
+                new = f"parent_{k}" in arrays
+                made.append(Round(arrays[f"parent_{k}"], sparse(f"incoming_{k}")) if new else made[-1])
         return Colouring(
             np.array(arrays["node_ptr"]),
             tuple(colours),
