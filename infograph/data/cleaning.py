@@ -40,28 +40,19 @@ def resolve_duplicates(
 ) -> tuple[GraphSet, DuplicateReport]:
     """Make one graph of all graphs with the same canonical SMILES, and say what became of their values.
 
-    The first graph of a molecule stays, in its place and with its id and other columns; the others go. Its
-    values come from those that are given; missing ones do not count. If none is given it stays unlabelled.
-
-    Rules:
-      * "mean" (default) and "median": of numbers; of classes the one with most votes, and none (unlabelled)
-        if two have equally many;
-      * "first": the first value that is given;
-      * "drop": molecules whose values disagree are left out altogether, the others as "mean";
-      * "keep": nothing is changed, only reported.
-
-    Numbers disagree if they differ by more than `tolerance`. With "mean" and "median", such a molecule
-    becomes unlabelled instead of getting a value that nobody measured. Columns that only hold 0 and 1, and
-    those named in `classes`, count as classes even where they were read as numbers.
+    The first graph of a molecule stays, with its id and other columns; the others go. Missing values do not
+    count; where none is given, the molecule stays unlabelled.
 
     Args:
         graphs: molecules, with their column `smiles`: as they were read, so after salts were stripped.
         targets: the graph columns to resolve; units may be left out. An empty list only removes repetitions.
-        rule: what to do.
-        tolerance: the largest difference between measurements of one molecule, in the target's unit. None:
-            differences of any size are averaged, and each counts as disagreement for "drop" and in the
-            report.
-        classes: targets whose numbers are classes.
+        rule: "mean" and "median" of numbers, while classes vote (a draw is unlabelled); "first": the first
+            value that is given; "drop": molecules whose values disagree are left out, the others as "mean";
+            "keep": nothing is changed, only reported.
+        tolerance: the largest difference between measurements of one molecule, in the target's unit. With
+            "mean" and "median" a molecule beyond it becomes unlabelled. None: any difference is averaged, and
+            counts as disagreement for "drop" and in the report.
+        classes: targets whose numbers are classes; those that only hold 0 and 1 are anyway.
 
     Returns:
         The graphs, each molecule once (unless "keep"), and the report: `print(report)` is a sentence,

@@ -259,9 +259,7 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
         columns = getattr(record, level)
         names, expected = sorted(columns), sorted(getattr(first[0], level) if first else columns)
         if names != expected:
-            return (
-                f"{level} columns {names}, while the first graph has {expected}; every graph needs the same"
-            )
+            return f"{level} columns {names}, while the first graph has {expected}: all need the same"
         for name, values in columns.items():
             width = widths.get((level, name), values.shape[1:])
             if len(values) != rows:
@@ -386,9 +384,7 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     if features.ndim:
         return Record(len(features), edges, node=_split("x", features))
     if features.dtype.kind not in "iu":
-        raise TypeError(
-            f"node_features of {type(pair[1]).__name__}, expected an array or the number of nodes"
-        )
+        raise TypeError(f"node_features {type(pair[1])}, expected an array or the number of nodes")
     return Record(int(features), edges)
 
 
@@ -482,9 +478,7 @@ def _columns(
     columns = []
     for name, kind in (choice if isinstance(choice, Mapping) else dict.fromkeys(choice)).items():
         if kind not in (None, "categorical", "float"):
-            raise InvalidParameter(
-                f"the {level} attribute {name!r} as {kind!r}: expected 'categorical' or 'float'"
-            )
+            raise InvalidParameter(f"{level} attribute {name!r}: {kind!r} is not 'categorical' or 'float'")
         values = (row[-1] for graph in graphs for row in getattr(graph, view)(data=name))
         kind = kind or _attribute_kind(value for value in values if value is not None)
         place = level == "node" and kind == "float" and name in POSITIONS

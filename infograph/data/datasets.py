@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,7 +26,6 @@ from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9
 from infograph.data.schema import Column, Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
 from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter, UnknownDataset
-from infograph.io import check_folder
 from infograph.progress import OnProgress
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -75,8 +73,7 @@ def load_dataset(
         node, edge: names of the columns that encoders see; by default all node columns and no edge column.
         units: the unit of QM9's energies: "hartree" (as stored), "eV", "kcal/mol" or "kJ/mol".
         atomisation: whether U0, U, H and G of QM9 are relative to the free atoms.
-        progress: called during a download with bytes done and bytes in all (0 if unknown), and while QM9 is
-            parsed with molecules done and molecules in all.
+        progress: called while QM9 is parsed with molecules done and molecules in all.
     """
     entry = entry_for(name)
     if (units is not None or atomisation) and not entry.is_qm9:
@@ -264,15 +261,18 @@ def _download(
         by_hand = f"pip install 'infograph[qm9]', or put its files {QM9_FILES}"
         reason = "it cannot be downloaded"
     elif is_known if allowed is None else allowed:
-        try:
-            with tempfile.TemporaryDirectory() as work:
-                folder = cache_folder() / "downloads"
-                try:
-                    check_folder(folder)
-                except (OSError, InvalidParameter):  # the cache is read-only
-                    folder = Path(work)
-                path = _fetch(entry, folder, progress)
-                return _open(entry, path, progress)
+        import pooch
+
+        logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
+        pooch.get_logger().setLevel(logging.WARNING)  # one line for a download is enough
+        try:  # the collection publishes no checksums: what a set holds is verified by its counts
+            fetch = pooch.HTTPDownloader(timeout=30)
+            folder = cache_folder() / "downloads"
+            path = Path(pooch.retrieve(entry.url, None, f"{entry.name}.zip", folder, downloader=fetch))
+            if not zipfile.is_zipfile(path):
+                path.unlink()
+                raise zipfile.BadZipFile("the answer is not a complete zip file")
+            return _open(entry, path, progress)
         except (OSError, zipfile.BadZipFile) as error:
             reason, cause = f"{entry.url} could not be downloaded ({error})", error
     else:
@@ -290,40 +290,6 @@ def _download(
     if is_known:
         raise FileMissing(f"the data set {entry.name} is not on this machine. {places}") from cause
     raise UnknownDataset(f"{_unknown(entry.name)} {places}") from cause
-
-
-def _fetch(entry: Entry, folder: Path, progress: OnProgress | None) -> Path:
-    """The set's zip, which appears whole or not at all."""
-    import pooch
-
-    logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
-    pooch.get_logger().setLevel(logging.WARNING)  # one line for a download is enough
-    downloader = pooch.HTTPDownloader(
-        progressbar=_Bar(progress) if progress is not None else False, chunk_size=1 << 18, timeout=30
-    )
-    # The collection publishes no checksums: what a set holds is verified by its counts.
-    path = Path(pooch.retrieve(entry.url, None, f"{entry.name}.zip", folder, downloader=downloader))
-    if not zipfile.is_zipfile(path):
-        path.unlink()
-        raise zipfile.BadZipFile("the answer is not a complete zip file")
-    return path
-
-
-class _Bar:
-    """What pooch says to a progress bar, told to a function of bytes done and bytes in all."""
-
-    def __init__(self, progress: OnProgress) -> None:
-        self.total, self._done, self._progress = 0, 0, progress
-
-    def update(self, n: int) -> None:
-        self._done += n
-        self._progress(min(self._done, self.total or self._done), self.total)
-
-    def reset(self) -> None:
-        self._done = 0
-
-    def close(self) -> None:
-        pass
 
 
 def cache_folder() -> Path:

@@ -269,9 +269,7 @@ def _check_options(own: Schema, expected: Schema) -> None:
     for name, value in own.options:
         wanted = expected.option(name)
         if wanted is not None and wanted != value:
-            raise SchemaMismatch(
-                f"these graphs were read with {name}={value}, expected {name}={wanted}: read them that way"
-            )
+            raise SchemaMismatch(f"these graphs were read with {name}={value}, expected {name}={wanted}")
 
 
 def joint_schema(schemas: Sequence[Schema], *, fill: bool = False) -> Schema:
@@ -283,10 +281,10 @@ def joint_schema(schemas: Sequence[Schema], *, fill: bool = False) -> Schema:
             _check_options(schema, joint)
             others = {column.name for column in getattr(schema, level)}
             if not fill and others != names:
-                raise SchemaMismatch(
-                    f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}: "
-                    f"only sets of the same columns can be joined"
+                problem = (
+                    f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}"
                 )
+                raise SchemaMismatch(f"{problem}: they must be the same")
         columns = []
         for column in getattr(joint, level):
             own = (schema.column(level, column.name) for schema in schemas)

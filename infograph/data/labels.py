@@ -327,9 +327,7 @@ class Targets:
         own = [self.units[position] for position in order]
         for name, unit, expected in zip(names, own, units, strict=True):
             if unit and expected and unit != expected:
-                raise InvalidTarget(
-                    f"the target {name!r} is in {unit} here, the model learns it in {expected}"
-                )
+                raise InvalidTarget(f"the target {name!r} is in {unit} here, the model's in {expected}")
         return replace(self, names=tuple(names), units=tuple(own), values=self.values[:, order])
 
 
@@ -350,10 +348,8 @@ def numeric_targets(
         for row, column in np.argwhere(known).tolist():
             values[row, column] = _number(raw.values[row, column], raw.names[column], graphs, row)
     for row, column in np.argwhere(np.abs(values) > LARGEST).tolist():
-        raise InvalidTarget(
-            f"the target {raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}: correct "
-            f"it, or make it NaN, which means unlabelled, or use another unit"
-        )
+        found = f"{raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}"
+        raise InvalidTarget(f"the target {found}: correct it, make it NaN (unlabelled), or use another unit")
     if fitting:
         for name, count in zip(raw.names, (~np.isnan(values)).sum(axis=0).tolist(), strict=True):
             if count < 2:
@@ -369,10 +365,7 @@ def numeric_targets(
 def _number(value: Any, name: str, graphs: GraphSet, row: int) -> float:
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, Real | Decimal):
-        where = _where(graphs, row)
-        raise BadCell(
-            f"the target {name!r} of {where} is {value!r}, no number; classes need a classifier", row
-        )
+        raise BadCell(f"the target {name!r} of {_where(graphs, row)} is {value!r}, no number", row)
     try:
         return float(value)
     except OverflowError:  # a whole number of more than 308 digits

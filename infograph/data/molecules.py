@@ -108,14 +108,8 @@ def from_molecules(
 
     Args:
         items: the molecules.
-        ids: the user's ids; the position otherwise.
-        errors: "raise" at the first bad molecule, or "skip" it and list it in `GraphSet.rejected`.
-        schema: the schema of a fitted model: molecules are read with its options.
-        hydrogens: whether hydrogens become nodes; None as `schema` says, else no.
-        stereo: whether mirror images and E / Z isomers differ; None as `schema` says, else no.
+        ids, errors, schema, hydrogens, stereo, salts: as in `infograph.read_graphs`.
         descriptors: whether atoms get the further columns above; None as `schema` says, else no.
-        salts: "keep" all pieces of a molecule, or "strip" counter-ions and solvents by the rule of
-            `SaltStripper`; None as `schema` says, else "keep".
         keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster, and more
             where no option asks for further columns.
     """
@@ -384,21 +378,14 @@ class SaltStripper:
     """Reduces molecules of several pieces to one, by a fixed rule.
 
     The piece that is kept is the first of this order:
-      1. pieces with carbon before pieces without, so that metal ions, halides, sulphate and water go (and
-         carbonate, cyanide and the like with them);
+      1. pieces with carbon before pieces without (carbonate, cyanide and the like count as without);
       2. pieces that are no common partner of salts and solvates (`PARTNERS`: citric acid, tosylic acid,
-         tromethamine, ethanol ...) before those that are, so that a small drug is kept and its large
-         counter-ion is not;
+         ethanol ...) before those that are, so that a small drug is kept and its large counter-ion is not;
       3. more heavy atoms before fewer; then the larger mass; then the canonical SMILES that sorts first.
 
-    A molecule of inorganic pieces only, such as sodium chloride, is nothing but salt and stays as it is; so
-    does every molecule of one piece, whatever its charge. Metals that are drawn with a bond are not cut off.
-    Of a mixture of two drugs the larger one is kept.
-
-    Charges: a kept piece with a net charge is neutralised where adding or taking away hydrogens can do that
-    (RDKit's `Uncharger`), because the ion that balanced it is gone: the sodium salt of an acid becomes the
-    acid, a hydrochloride the amine; quaternary ammonium keeps its charge. A piece without a net charge, such
-    as the zwitterion in a hydrate, stays as it was drawn.
+    A molecule of one piece, or of inorganic pieces only, stays as it is. A kept piece with a net charge is
+    neutralised where hydrogens can do that (RDKit's `Uncharger`), because the ion that balanced it is gone:
+    the sodium salt of an acid becomes the acid; quaternary ammonium keeps its charge, zwitterions theirs.
     """
 
     def __init__(self) -> None:

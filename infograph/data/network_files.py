@@ -125,9 +125,7 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
         elif len(cells) == 1 and not data:
             nodes.append(cells[0])
         elif len(cells) < 2 or len(cells) > 2 + len(names):
-            raise InvalidFile(
-                f"{path}, line {number}: {line[:60]!r} is no edge; expected two ids and a weight"
-            )
+            raise InvalidFile(f"{path}, line {number}: {line[:60]!r} is no edge: two ids and a weight")
         else:
             data.update(zip(names, map(_value, cells[2:]), strict=False))
             edges.append((cells[0], cells[1], {k: v for k, v in data.items() if v is not None}))

@@ -101,7 +101,7 @@ def read_graphs(
         energies: the unit that graph columns of energies shall have: "hartree", "eV", "kcal/mol", "kJ/mol".
         atomisation: whether U0, U, H and G of QM9's molecules are relative to the free atoms.
         download: whether a data set of the catalogue may be fetched where it is not on this machine.
-        progress: called while a data set is downloaded or parsed for the first time, see `load_dataset`.
+        progress: called while QM9 is parsed for the first time, see `load_dataset`.
     """
     options = ReadOptions(
         errors=errors,

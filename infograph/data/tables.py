@@ -92,8 +92,9 @@ def _distinct_ids(rows: Rows, path: Path) -> str | None:
         values = [text for row, text in enumerate(texts(rows.columns[name])) if row not in rows.broken]
         if all(values) and len(set(values)) == len(values):
             return name
-        (text, _), *_ = Counter(values).most_common(1)
-        unfit = unfit or f"the column {name!r} " + (f"repeats {text!r}" if text else "has empty cells")
+        (text, times), *_ = Counter(values).most_common(1)
+        why = f"repeats {text!r}" if text and times > 1 else "has empty cells"
+        unfit = unfit or f"the column {name!r} {why}"
     if unfit:
         problem = f"{path}: {unfit}, so graphs are numbered by position; id= takes it all the same"
         warnings.warn(problem, stacklevel=2)

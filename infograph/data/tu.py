@@ -31,9 +31,8 @@ File = Path | zipfile.Path
 def read_tu(path: str | Path, name: str | None = None) -> GraphSet:
     """Read a TU data set from its zip or folder.
 
-    Nodes come from the graph indicator, so isolated ones count. Arcs keep their direction; in every graph
-    they come out sorted by target, then source. Repeated rows are one arc, with the labels of the first; a
-    self-loop is one arc. Columns (numbered where a table has several, as in `label_0`):
+    Arcs keep their direction, and come out sorted by target, then source. Repeated rows are one arc, with the
+    labels of the first. Columns (numbered where a table has several, as in `label_0`):
 
       * node: `label` (categories) and `attributes` (floats);
       * edge: the same, which encoders see only when asked to (`used=False`);
