@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,11 @@ from infograph.data.units import graph_column, match_name
 from infograph.errors import InvalidParameter
 
 Rule = Literal["mean", "median", "first", "drop", "keep"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 ROUNDING = 1e-9  # relative to the values
 Value = float | int | str | bool | None
 Action = Literal["merged", "dropped", "kept"]
 SHOWN = 5  # molecules and kinds of pieces that a sentence names
-DONE: dict[Rule, str] = {
-    "mean": "numbers are averaged, classes are voted on",
-    "median": "of numbers the median is taken, classes are voted on",
-    "first": "the first value that is given is taken",
-    "drop": "molecules whose values disagree are left out",
-    "keep": "nothing is changed",
-}
 
 
 def resolve_duplicates(
@@ -58,8 +52,8 @@ def resolve_duplicates(
         The graphs, each molecule once (unless "keep"), and the report: `print(report)` is a sentence,
         `report.groups` the table of these molecules.
     """
-    if rule not in DONE:
-        raise InvalidParameter(f"rule={rule!r}: expected one of {', '.join(map(repr, DONE))}")
+    if rule not in RULES:
+        raise InvalidParameter(f"rule={rule!r}: expected one of {', '.join(map(repr, RULES))}")
     if tolerance is not None and not tolerance >= 0:
         raise InvalidParameter(f"tolerance={tolerance!r}: expected a number, 0 or more")
     columns = [
@@ -128,8 +122,7 @@ def _resolve(values: Sequence[Any], rule: Rule, votes: bool, tolerance: float | 
 def smiles_of(graphs: GraphSet) -> NDArray[Any]:
     """The canonical SMILES of molecules. (G,)."""
     if SMILES.name not in graphs.graph:
-        have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
-        raise InvalidParameter(f"no graph column 'smiles' to tell molecules apart; the graphs have: {have}")
+        raise InvalidParameter(str(graphs.schema.no_column("graph", SMILES.name)))
     return np.asarray(graphs.graph[SMILES.name])
 
 
@@ -164,12 +157,9 @@ class DuplicateReport:
         if not self.groups:
             return f"No molecule stands there more than once ({self.n_graphs:,} graphs)."
         names = [group.smiles for group in self.groups if group.conflicts]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        named = f": {', '.join(names[:SHOWN])}{more}" if names else ""
-        return (
-            f"{self.count}; {self.n_left:,} graphs are left. Rule {self.rule}: {DONE[self.rule]}. The values "
-            f"of {len(names):,} disagree{named}."
-        )
+        named = ": " + ", ".join(names[:SHOWN]) + " ..." * (len(names) > SHOWN) if names else ""
+        left = f"Rule {self.rule}: {self.n_left:,} graphs are left"
+        return f"{self.count}. {left}. The values of {len(names):,} disagree{named}."
 
 
 def prepare(
@@ -211,5 +201,6 @@ def describe_stripped(graphs: GraphSet) -> str:
     pieces = Counter(piece for text in texts for piece in set(text.split(".")))
     ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
     named = ", ".join(f"{smiles} ({times:,}x)" for smiles, times in ordered[:SHOWN])
-    more = f" and {len(ordered) - SHOWN} more kinds" if len(ordered) > SHOWN else ""
-    return f"{len(texts):,} of {len(graphs):,} molecules lost a piece: {named}{more}"
+    return (
+        f"{len(texts):,} of {len(graphs):,} molecules lost a piece: {named}{' ...' * (len(ordered) > SHOWN)}"
+    )

@@ -251,14 +251,14 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
     edges = record.edges
     if edges.ndim != 2 or edges.shape[0] != 2:
         return f"edges of shape {edges.shape}, expected (2, number of edges)"
-    outside = edges[(edges < 0) | (edges >= record.n_nodes)]
-    if outside.size:
-        return f"an edge leads to node {outside[0]}, but the nodes are 0 ... {record.n_nodes - 1}"
+    if edges.size and (edges.min() < 0 or edges.max() >= record.n_nodes):
+        bad = edges[(edges < 0) | (edges >= record.n_nodes)][0]
+        return f"an edge leads to node {bad}, but the nodes are 0 ... {record.n_nodes - 1}"
     seen: Widths = {}
     for level, rows in (("node", record.n_nodes), ("edge", edges.shape[1])):
         columns = getattr(record, level)
-        names, expected = sorted(columns), sorted(getattr(first[0], level) if first else columns)
-        if names != expected:
+        if first and columns.keys() != getattr(first[0], level).keys():
+            names, expected = sorted(columns), sorted(getattr(first[0], level))
             return f"{level} columns {names}, while the first graph has {expected}: all need the same"
         for name, values in columns.items():
             width = widths.get((level, name), values.shape[1:])
@@ -306,17 +306,18 @@ def store_graph_column(
     """
     base = known or Column(name, _graph_kind([value for value in raw if value is not None]))
     if base.kind == "float":
-        return np.array([np.nan if v is None else _number(v) for v in raw], np.float64), base
+        return np.array([np.nan if v is None else to_float(v) for v in raw], np.float64), base
     if base.kind == "text":
         return np.array(["" if v is None else str(v) for v in raw], np.str_), base
     categories, codes = categorise(objects(raw))
     return codes, replace(base, categories=categories)
 
 
-def _number(value: Any) -> float:
+def to_float(value: Any) -> float:
+    """A number as a float; infinite where it has more than 308 digits."""
     try:
         return float(value)
-    except OverflowError:  # a whole number of more than 308 digits
+    except OverflowError:
         return math.inf if value > 0 else -math.inf
 
 

@@ -28,7 +28,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import is_missing, objects, store_graph_column
+from infograph.data.convert import is_missing, objects, store_graph_column, to_float
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Category, Column
 from infograph.data.units import LABEL, split_header
@@ -50,17 +50,24 @@ KINDS: tuple[tuple[type, str], ...] = ((bool, "booleans"), (str, "texts"), (int,
 def missing(values: NDArray[Any], unlabelled: Mark | None = None) -> NDArray[np.bool_]:
     """Which values are not there, by the table above. Same shape."""
     kind, number, text = values.dtype.kind, as_number(unlabelled), str(unlabelled).strip()
-    if kind in "fiub":
-        gone = np.asarray(np.isnan(values) if kind == "f" else np.zeros(values.shape, bool))
-        return gone if number is None or kind == "b" else np.asarray(gone | (values == number))
-
-    def is_gone(value: Any) -> bool:
-        if is_missing(value) or (isinstance(value, str) and (not value or (kind == "U" and value == "nan"))):
-            return True
-        same = str(value).strip() == text or (number is not None and as_number(value) == number)
-        return unlabelled is not None and same
-
-    return np.array([is_gone(value) for value in values.ravel().tolist()], bool).reshape(values.shape)
+    if kind == "f":
+        gone = np.asarray(np.isnan(values))
+    elif kind == "U":
+        gone = np.asarray((values == "") | (values == "nan"))
+    elif kind in "OT":
+        flat = [is_missing(value) or (isinstance(value, str) and not value) for value in values.flat]
+        gone = np.array(flat, dtype=bool).reshape(values.shape)
+    else:
+        gone = np.zeros(values.shape, dtype=bool)
+    if unlabelled is None:
+        return gone
+    if kind in "fiu":
+        return gone if number is None else np.asarray(gone | (values == number))
+    same = [
+        str(value).strip() == text or (number is not None and as_number(value) == number)
+        for value in values.ravel().tolist()
+    ]
+    return np.asarray(gone | np.array(same, dtype=bool).reshape(values.shape))
 
 
 def is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -327,7 +334,7 @@ class Targets:
         own = [self.units[position] for position in order]
         for name, unit, expected in zip(names, own, units, strict=True):
             if unit and expected and unit != expected:
-                raise InvalidTarget(f"the target {name!r} is in {unit} here, the model's in {expected}")
+                raise InvalidTarget(f"{name!r} is in {unit} here, the model learns it in {expected}")
         return replace(self, names=tuple(names), units=tuple(own), values=self.values[:, order])
 
 
@@ -346,7 +353,12 @@ def numeric_targets(
         values[known] = raw.values[known]
     else:
         for row, column in np.argwhere(known).tolist():
-            values[row, column] = _number(raw.values[row, column], raw.names[column], graphs, row)
+            value = raw.values[row, column]
+            value = value.item() if hasattr(value, "item") else value
+            if not isinstance(value, Real | Decimal):
+                where = f"{raw.names[column]!r} of {_where(graphs, row)}"
+                raise BadCell(f"the target {where} is {value!r}, no number; classes need a classifier", row)
+            values[row, column] = to_float(value)
     for row, column in np.argwhere(np.abs(values) > LARGEST).tolist():
         found = f"{raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}"
         raise InvalidTarget(f"the target {found}: correct it, make it NaN (unlabelled), or use another unit")
@@ -360,16 +372,6 @@ def numeric_targets(
             problem = f"the target {steady[0]!r} has the same value in all labelled graphs"
             warnings.warn(problem, TargetWarning, stacklevel=3)
     return replace(raw, values=values)
-
-
-def _number(value: Any, name: str, graphs: GraphSet, row: int) -> float:
-    value = value.item() if hasattr(value, "item") else value
-    if not isinstance(value, Real | Decimal):
-        raise BadCell(f"the target {name!r} of {_where(graphs, row)} is {value!r}, no number", row)
-    try:
-        return float(value)
-    except OverflowError:  # a whole number of more than 308 digits
-        return np.inf
 
 
 @dataclass(frozen=True)

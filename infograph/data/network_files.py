@@ -92,12 +92,14 @@ def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
     try:
         graph = nx.read_graphml(path) if kind(path) == ".graphml" else nx.read_gexf(path)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            declared = {item.get("id") for _, item in iterparse(file) if item.tag.endswith("}node")}
+            items = (item for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node")
+            declared = {item.get("id") for item in items}
         for node in set(graph) - declared:  # made up by networkx
             raise ValueError(f"an edge leads to node {node!r}, which is not among the nodes")
     except (ParseError, nx.NetworkXException, OSError, EOFError, *MALFORMED) as error:
         raise InvalidFile(f"{path} is empty, truncated or no {kind(path)[1:]} file: {error}") from error
-    graph.graph.pop("mode", None)  # of GEXF, not of the graph
+    if kind(path) == ".gexf":
+        graph.graph.pop("mode", None)  # of the format, not of the graph
     return graph
 
 

@@ -145,15 +145,10 @@ def read(
         raise FileMissing(f"{source} does not exist; expected {KNOWN}")
     if graphs is None:
         graphs = _read_name(str(source), options, download, progress)
-    schema = graphs.schema
-    unfound = ""
-    if options.label is not None and schema.column("graph", LABEL) is None:
-        unfound, columns = f"no graph column {options.label!r}", schema.graph
-    elif options.weight is not None and options.schema is None and schema.weight is None:
-        unfound, columns = f"no edge column {options.weight!r} of numbers", schema.edge
-    if unfound:
-        have = ", ".join(repr(column.name) for column in columns) or "none"
-        raise SchemaMismatch(f"{unfound} in {source}; there are: {have}")
+    if options.label is not None and graphs.schema.column("graph", LABEL) is None:
+        raise graphs.schema.no_column("graph", options.label)
+    if options.weight is not None and options.schema is None and graphs.schema.weight is None:
+        raise graphs.schema.no_column("edge", options.weight)
     return with_units(graphs, options.units, options.label)
 
 

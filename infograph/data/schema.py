@@ -125,17 +125,21 @@ class Schema:
         """The node column with coordinates in space, if there is one."""
         return next((column for column in self.node if column.role == "position"), None)
 
+    def no_column(self, level: Level, name: str) -> SchemaMismatch:
+        """What to raise where a column is asked for that is not there."""
+        have = ", ".join(repr(column.name) for column in getattr(self, level)) or "none"
+        return SchemaMismatch(f"no {level} column {name!r}; the graphs have: {have}")
+
     def select(self, level: Level, names: Iterable[str] | None) -> Schema:
         """A copy in which encoders see just the columns `names` of a level; None changes nothing."""
         if names is None:
             return self
         names = [names] if isinstance(names, str) else list(names)
-        columns: tuple[Column, ...] = getattr(self, level)
-        missing = [name for name in names if name not in {column.name for column in columns}]
-        if missing:
-            have = ", ".join(repr(column.name) for column in columns) or "none"
-            raise SchemaMismatch(f"no {level} column {missing[0]!r}; the graphs have: {have}")
-        return self.replace(level, (dataclasses.replace(c, used=c.name in names) for c in columns))
+        for name in names:
+            if self.column(level, name) is None:
+                raise self.no_column(level, name)
+        columns = (dataclasses.replace(c, used=c.name in names) for c in getattr(self, level))
+        return self.replace(level, columns)
 
     def replace(self, level: Level, columns: Iterable[Column]) -> Schema:
         """A copy with other columns at one level."""

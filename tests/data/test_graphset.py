@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,15 +78,13 @@ def test_a_slice_is_a_view(corner_cases):
 
 
 def test_masks_negative_and_numpy_indices(corner_cases):
-    assert corner_cases[-1].ids.tolist() == ["ring"]
-    assert corner_cases[np.int64(1)].n_nodes == 1
+    assert corner_cases[-1].ids.tolist() == ["ring"] and corner_cases[np.int64(1)].n_nodes == 1
     large = corner_cases[corner_cases.sizes > 100]
     assert large.ids.tolist() == ["huge hub"] and large.n_edges == 600
     assert len(corner_cases[3:3]) == len(corner_cases[[]]) == 0
     with pytest.raises(IndexError, match="graph 10 of a set of 10"):
         corner_cases[10]
-    source, target = corner_cases.edge_index
-    for ends in (source, target):
+    for ends in corner_cases.edge_index:
         assert (corner_cases.node_graph[ends] == corner_cases.edge_graph).all()
     assert "10 graphs, 334 nodes" in repr(corner_cases)
 
@@ -226,16 +223,11 @@ def chain(*kinds: str, **others: list[float]) -> nx.Graph:
 def test_unknown_categories_are_counted_in_one_warning():
     model = as_graphset([chain("a", "b")], node="kind", edge={}).schema
     other = as_graphset([chain("z", "a", "z"), chain("y", "b")], node="kind")
-    with pytest.warns(UnknownCategoryWarning) as caught:
+    with pytest.warns(UnknownCategoryWarning, match=r"'kind': 'y' \(1x\), 'z' \(2x\)") as caught:
         graphs = align(other, model)
-    assert len(caught) == 1
-    assert "node column 'kind': 'y' (1x), 'z' (2x)" in str(caught[0].message)
-    assert graphs.node["kind"].tolist() == [2, 0, 2, 2, 1]
+    assert len(caught) == 1 and graphs.node["kind"].tolist() == [2, 0, 2, 2, 1]
     assert graphs.values("node", "kind").tolist() == [None, "a", None, None, "b"]
-    assert graphs.schema.node[0].encode(graphs.node["kind"])[0].tolist() == [0, 0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert align(graphs, model) is graphs
+    assert align(graphs, model) is graphs
     with pytest.warns(UnknownCategoryWarning, match=r"'b00' \(1x\).*and 12 more$"):
         as_graphset([chain(*(f"b{i:02}" for i in range(20)))], schema=model)
 
@@ -287,18 +279,13 @@ def test_checksums_of_molecules_with_coordinates_last():
 def test_kinds_and_roles_that_are_not_as_usual():
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, [0.0, 0.0, 0.0], "pos")
-    placed = as_graphset([graph], node={"pos": "float"})
-    assert placed.schema.node[0].role == "position"
-    columns = [
-        placed.schema.node[0],
-        replace(placed.schema.node[0], role="feature"),
-        Column("pos", "categorical"),  # nobody knows the category of any node
-    ]
-    sets = [replace(placed, schema=placed.schema.replace("node", [column])) for column in columns]
-    assert len({fingerprint(graphs) for graphs in sets}) == 3
-    scaled = replace(columns[1], mean=(1.0,), scale=(2.0,))  # follows from the graphs
-    sets[0] = replace(placed, schema=placed.schema.replace("node", [scaled]))
-    assert fingerprint(sets[0]) == fingerprint(sets[1])
     nx.set_edge_attributes(graph, 0.5, "w")
-    feature, weight = as_graphset([graph], edge="w"), as_graphset([graph], weight="w")
-    assert fingerprint(feature) != fingerprint(weight)
+    placed = as_graphset([graph], node={"pos": "float"})
+    position = placed.schema.node[0]
+    assert position.role == "position"
+    feature, scaled = replace(position, role="feature"), replace(position, role="feature", scale=(2.0,))
+    columns = [position, feature, scaled, Column("pos", "categorical")]
+    sets = [replace(placed, schema=placed.schema.replace("node", [column])) for column in columns]
+    sets += [as_graphset([graph], edge="w"), as_graphset([graph], weight="w")]
+    checksums = [fingerprint(graphs) for graphs in sets]
+    assert len(set(checksums)) == 5 and checksums[1] == checksums[2]  # scales follow from the graphs
