@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import Mark, Task, task_of, without_mark
 from infograph.data.molecules import SMILES, STRIPPED
+from infograph.data.schema import no_column
 from infograph.data.units import graph_column, match_name
 from infograph.errors import InvalidParameter
 
@@ -122,7 +123,7 @@ def _resolve(values: Sequence[Any], rule: Rule, votes: bool, tolerance: float | 
 def smiles_of(graphs: GraphSet) -> NDArray[Any]:
     """The canonical SMILES of molecules. (G,)."""
     if SMILES.name not in graphs.graph:
-        raise InvalidParameter(str(graphs.schema.no_column("graph", SMILES.name)))
+        raise InvalidParameter(str(no_column(graphs.schema, "graph", SMILES.name)))
     return np.asarray(graphs.graph[SMILES.name])
 
 

@@ -359,9 +359,10 @@ def numeric_targets(
                 where = f"{raw.names[column]!r} of {_where(graphs, row)}"
                 raise BadCell(f"the target {where} is {value!r}, no number; classes need a classifier", row)
             values[row, column] = to_float(value)
-    for row, column in np.argwhere(np.abs(values) > LARGEST).tolist():
+    large = np.argwhere(np.abs(values) > LARGEST).tolist()
+    for row, column in large:
         found = f"{raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}"
-        raise InvalidTarget(f"the target {found}: correct it, make it NaN (unlabelled), or use another unit")
+        raise InvalidTarget(f"the target {found}: correct it, or make it NaN ({len(large)} such)")
     if fitting:
         for name, count in zip(raw.names, (~np.isnan(values)).sum(axis=0).tolist(), strict=True):
             if count < 2:
@@ -455,7 +456,8 @@ def class_targets(
     check_unlabelled(unlabelled)
     raw = _read(y, graphs, lists_are_names=False)
     if len(raw.names) != 1:
-        raise InvalidTarget(f"y has the columns {', '.join(raw.names)}; a classifier predicts one")
+        names = ", ".join(raw.names)
+        raise InvalidTarget(f"y has {len(raw.names)} columns ({names}); a classifier predicts one")
     known = ~missing(raw.values[:, 0], unlabelled)
     codes, classes = _encode(raw.values[:, 0], known, raw.names[0], graphs)
     column = graphs.schema.column("graph", y or LABEL) if y is None or isinstance(y, str) else None
@@ -507,9 +509,10 @@ def _encode(
     found = [int(each) if isinstance(each, float) and each.is_integer() else each for each in given]
     for row, label in zip(np.flatnonzero(known).tolist(), found, strict=True):
         if not _kind(label) or _kind(label) != _kind(found[0]):
+            first = f"the first is {found[0]!r}" if _kind(label) else "no class"
             raise InvalidTarget(
-                f"the label {name!r} of {_where(graphs, row)} is {label!r}, the first {found[0]!r}: classes "
-                "are all texts, all integers or all booleans; use InfoGraphRegressor for numbers"
+                f"the label {name!r} of {_where(graphs, row)} is {label!r}, {first}: classes are "
+                "all texts, all integers or all booleans; use InfoGraphRegressor for numbers"
             )
     classes = tuple(sorted(set(found)))
     lookup = {label: code for code, label in enumerate(classes)}

@@ -29,6 +29,7 @@ from infograph.data.units import LABEL, match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 LABELS = "labels.csv"
+XML = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf}
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
@@ -90,7 +91,7 @@ def _with_labels(
 
 def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
     try:
-        graph = nx.read_graphml(path) if kind(path) == ".graphml" else nx.read_gexf(path)
+        graph = XML[kind(path)](path)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             items = (item for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node")
             declared = {item.get("id") for item in items}
@@ -118,10 +119,17 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
         line = line.strip()
         if not line or line[0] in "#%":
             continue
+        ends, brace, rest = line.partition("{")
+        try:
+            data = dict(ast.literal_eval(brace + rest)) if brace else {}
+        except (ValueError, SyntaxError, TypeError) as error:
+            problem = f"{(brace + rest)[:60]!r} is no dictionary of attributes"
+            raise InvalidFile(f"{path}, line {number}: {problem}") from error
         if separator == "":
-            first = line.partition("{")[0]
-            separator = delimiter(first) if any(mark in first for mark in ",;\t") else None
-        cells, data = _split(line, separator, f"{path}, line {number}")
+            separator = delimiter(ends) if any(mark in ends for mark in ",;\t") else None
+        cells = [cell.strip().strip('"') for cell in ends.split(separator)]
+        while len(cells) > 1 and not cells[-1]:
+            cells.pop()
         if not edges and not nodes and len(cells) > 1 and cells[0].casefold() in HEADERS:
             names = cells[2:]
         elif len(cells) == 1 and not data:
@@ -148,21 +156,6 @@ def looks_like_edges(cells: Sequence[str]) -> bool:
     return len(cells) in (2, 3) and all(isinstance(_value(cell), int) for cell in cells[:2])
 
 
-def _split(line: str, separator: str | None, place: str) -> tuple[list[str], dict[str, Any]]:
-    """The cells of a line, and the attributes in the dictionary at its end."""
-    ends, brace, rest = line.partition("{")
-    data: dict[str, Any] = {}
-    if brace:
-        try:
-            data = dict(ast.literal_eval(brace + rest))
-        except (ValueError, SyntaxError, TypeError) as error:
-            raise InvalidFile(f"{place}: {(brace + rest)[:60]!r} is no dictionary of attributes") from error
-    cells = [cell.strip().strip('"') for cell in ends.split(separator)]
-    while len(cells) > 1 and not cells[-1]:
-        cells.pop()
-    return cells, data
-
-
 def _value(cell: str) -> int | float | str | None:
     for number in (int, float):
         try:
@@ -172,7 +165,6 @@ def _value(cell: str) -> int | float | str | None:
     return cell or None
 
 
-XML = (".graphml", ".gexf")
 EDGE_LISTS = (".edgelist", ".edges", ".txt", ".csv", ".tsv")
 NETWORKS: dict[str, Callable[[Path, ReadOptions], nx.Graph]] = {
     **dict.fromkeys(XML, _read_xml),

@@ -20,7 +20,7 @@ from infograph.data.convert import ReadOptions as ReadOptions
 from infograph.data.graphset import MARKER, GraphSet, Rejected, open_graphs
 from infograph.data.labels import MISSING
 from infograph.data.qm9 import HARTREE, atomisation_energies, in_units
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Column, Schema, no_column
 from infograph.data.units import LABEL, graph_column, split_header, with_units
 from infograph.errors import (
     FileMissing,
@@ -146,9 +146,9 @@ def read(
     if graphs is None:
         graphs = _read_name(str(source), options, download, progress)
     if options.label is not None and graphs.schema.column("graph", LABEL) is None:
-        raise graphs.schema.no_column("graph", options.label)
+        raise no_column(graphs.schema, "graph", options.label)
     if options.weight is not None and options.schema is None and graphs.schema.weight is None:
-        raise graphs.schema.no_column("edge", options.weight)
+        raise no_column(graphs.schema, "edge", options.weight)
     return with_units(graphs, options.units, options.label)
 
 

@@ -125,11 +125,6 @@ class Schema:
         """The node column with coordinates in space, if there is one."""
         return next((column for column in self.node if column.role == "position"), None)
 
-    def no_column(self, level: Level, name: str) -> SchemaMismatch:
-        """What to raise where a column is asked for that is not there."""
-        have = ", ".join(repr(column.name) for column in getattr(self, level)) or "none"
-        return SchemaMismatch(f"no {level} column {name!r}; the graphs have: {have}")
-
     def select(self, level: Level, names: Iterable[str] | None) -> Schema:
         """A copy in which encoders see just the columns `names` of a level; None changes nothing."""
         if names is None:
@@ -137,7 +132,7 @@ class Schema:
         names = [names] if isinstance(names, str) else list(names)
         for name in names:
             if self.column(level, name) is None:
-                raise self.no_column(level, name)
+                raise no_column(self, level, name)
         columns = (dataclasses.replace(c, used=c.name in names) for c in getattr(self, level))
         return self.replace(level, columns)
 
@@ -171,3 +166,9 @@ class Schema:
             return cls(**columns, options=tuple(content.get("options", {}).items()))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidFile(f"not a schema: {error!r}") from error
+
+
+def no_column(schema: Schema, level: Level, name: str) -> SchemaMismatch:
+    """What to raise where a column is asked for that is not there."""
+    have = ", ".join(repr(column.name) for column in getattr(schema, level)) or "none"
+    return SchemaMismatch(f"no {level} column {name!r}; the graphs have: {have}")

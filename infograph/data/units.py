@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from infograph.data.graphset import GraphSet
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Column, Schema, no_column
 from infograph.errors import InvalidParameter
 
 LABEL = "y"  # the graph column of labels, as in the benchmark sets
@@ -64,7 +64,7 @@ def graph_column(schema: Schema, name: str) -> Column:
     found = match_name((column.name for column in schema.graph), name)
     column = None if found is None else schema.column("graph", found)
     if column is None:
-        raise schema.no_column("graph", name)
+        raise no_column(schema, "graph", name)
     return column
 
 

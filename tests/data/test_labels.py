@@ -285,8 +285,8 @@ def test_warnings_about_labels(graphs) -> None:
     [
         ([None] * 4, "'y' has no labelled graph: at least two"),
         ([[1, 1], [2, NAN], [3, NAN], [4, NAN]], "'y_1' has only one labelled graph"),
-        ([1, 2, np.inf, 3], r"'y' of graph 2 \(id 'm3'\) is inf: correct it, make it NaN"),
-        ([1, 2, -2e305, 3], r"graph 2 \(id 'm3'\) is -2e\+305.*another unit"),
+        ([1, 2, np.inf, 3], r"'y' of graph 2 \(id 'm3'\) is inf: correct it, or make it NaN"),
+        ([1, 2, -2e305, 3], r"graph 2 \(id 'm3'\) is -2e\+305"),
         ([1, 2, "high", 3], r"'y' of graph 2 \(id 'm3'\) is 'high', no number"),
         ([1, 2, 3], "3 labels for 4 graphs: give one value per graph"),
         (np.zeros((4, 0)), r"shape \(4, 0\)"),
@@ -309,9 +309,9 @@ def test_what_is_no_number_to_learn(graphs, y, said) -> None:
         ([None] * 4, "no labels: at least two classes"),
         ([0.5, 1, 2, 3], r"'y' of graph 0 \(id 'm1'\) is 0\.5.*use InfoGraphRegressor"),
         ([1.0, np.inf, 0.0, 1.0], r"graph 1 \(id 'm2'\) is inf"),
-        (["a", 1, "b", "a"], r"graph 1 \(id 'm2'\) is 1, the first 'a'"),
-        ([True, 1, False, 0], r"graph 1 \(id 'm2'\) is 1, the first True"),
-        (np.zeros((4, 2)), "y_0, y_1; a classifier predicts one"),
+        (["a", 1, "b", "a"], r"graph 1 \(id 'm2'\) is 1, the first is 'a'"),
+        ([True, 1, False, 0], r"graph 1 \(id 'm2'\) is 1, the first is True"),
+        (np.zeros((4, 2)), r"2 columns \(y_0, y_1\); a classifier predicts one"),
     ],
 )
 def test_what_is_no_class_to_learn(graphs, y, said) -> None:
