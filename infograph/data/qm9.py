@@ -116,7 +116,7 @@ def read_qm9(
     if n_jobs is None:  # starting processes takes a second
         n_jobs = cpu_count() if len(parts) > 4 else 1
     made: list[GraphSet] = []  # joblib's processes need no `if __name__ == "__main__"`
-    for graphs in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_make_graphs)(p) for p in parts):
+    for graphs in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(match_bonds)(p) for p in parts):
         made.append(graphs)
         if progress is not None:
             progress(sum(map(len, made)), len(atoms))
@@ -195,18 +195,6 @@ def _lists(path: Path, cells: Any, convert: Callable[[str], float]) -> tuple[NDA
     return np.array(values), np.array(counts)
 
 
-def _make_graphs(atoms: GraphSet) -> GraphSet:
-    graphs = match_bonds(atoms)
-    positions = atoms.node["position"]
-    source, target = graphs.edge_index
-    lengths = np.sqrt(((positions[source] - positions[target]) ** 2).sum(axis=1))
-    graphs = graphs.with_column("node", POSITION, positions.astype(np.float32))
-    graphs = graphs.with_column("edge", DISTANCE, lengths.astype(np.float32))
-    for column in TARGETS:
-        graphs = graphs.with_column("graph", column, atoms.graph[column.name])
-    return replace(graphs, ids=atoms.ids)
-
-
 # The bonds of QM9: its files have coordinates and a SMILES, but do not say which atom is which.
 #
 # Four rules are tried in this order; what a molecule's bonds come from is its graph column `bonds`:
@@ -226,10 +214,7 @@ def _make_graphs(atoms: GraphSet) -> GraphSet:
 
 
 def match_bonds(atoms: GraphSet) -> GraphSet:
-    """Molecules with atoms in the order of the coordinates; ids are 0 ... G-1.
-
-    Columns are those of `from_molecules(hydrogens=True, descriptors=True)` and `bonds`.
-    """
+    """The graphs of `read_qm9` for molecules as a file states them."""
     from rdkit import rdBase
 
     rules: tuple[Rule, ...] = (lambda smiles, *_: smiles, permuted, perceived, linked)
@@ -258,7 +243,13 @@ def match_bonds(atoms: GraphSet) -> GraphSet:
     if untyped.any():  # what RDKit says of atoms whose bonds have no type is a guess
         for column in (CHARGE, AROMATIC, HYBRIDISATION):
             joined.node[column.name][untyped] = column.unknown
-    return joined
+    source, target = joined.edge_index
+    lengths = np.sqrt(((positions[source] - positions[target]) ** 2).sum(axis=1))
+    joined = joined.with_column("node", POSITION, positions.astype(np.float32))
+    joined = joined.with_column("edge", DISTANCE, lengths.astype(np.float32))
+    for column in TARGETS:
+        joined = joined.with_column("graph", column, atoms.graph[column.name])
+    return replace(joined, ids=atoms.ids)
 
 
 def fits(graphs: GraphSet, atoms: GraphSet) -> NDArray[np.bool_]:
