@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,16 @@ from numpy.typing import NDArray
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import Mark, Task, task_of, without_mark
 from infograph.data.molecules import SMILES, STRIPPED
-from infograph.data.schema import Column
+from infograph.data.schema import no_column
 from infograph.data.units import graph_column, match_name
 from infograph.errors import InvalidParameter
 
 Rule = Literal["mean", "median", "first", "drop", "keep"]
-RULES: tuple[Rule, ...] = ("mean", "median", "first", "drop", "keep")
+RULES: tuple[Rule, ...] = get_args(Rule)
 ROUNDING = 1e-9  # relative to the values
 Value = float | int | str | bool | None
 Action = Literal["merged", "dropped", "kept"]
 SHOWN = 5  # molecules and kinds of pieces that a sentence names
-DONE = {
-    "mean": "numbers are averaged, classes are voted on",
-    "median": "of numbers the median is taken, classes are voted on",
-    "first": "the first value that is given is taken",
-    "drop": "molecules whose values disagree are left out",
-    "keep": "nothing is changed",
-}
 
 
 def resolve_duplicates(
@@ -37,33 +30,24 @@ def resolve_duplicates(
     targets: str | Sequence[str],
     *,
     rule: Rule = "mean",
-    tolerance: float | Mapping[str, float] | None = None,
+    tolerance: float | None = None,
     classes: Collection[str] = (),
 ) -> tuple[GraphSet, DuplicateReport]:
     """Make one graph of all graphs with the same canonical SMILES, and say what became of their values.
 
-    The first graph of a molecule stays, in its place and with its id and other columns; the others go. Its
-    values come from those that are given; missing ones do not count. If none is given it stays unlabelled.
-
-    Rules:
-      * "mean" (default) and "median": of numbers; of classes the one with most votes, and none (unlabelled)
-        if two have equally many;
-      * "first": the first value that is given;
-      * "drop": molecules whose values disagree are left out altogether, the others as "mean";
-      * "keep": nothing is changed, only reported.
-
-    Numbers disagree if they differ by more than `tolerance`. With "mean" and "median", such a molecule
-    becomes unlabelled instead of getting a value that nobody measured. Columns that only hold 0 and 1, and
-    those named in `classes`, count as classes even where they were read as numbers.
+    The first graph of a molecule stays, with its id and other columns; the others go. Missing values do not
+    count; where none is given, the molecule stays unlabelled.
 
     Args:
         graphs: molecules, with their column `smiles`: as they were read, so after salts were stripped.
         targets: the graph columns to resolve; units may be left out. An empty list only removes repetitions.
-        rule: what to do.
-        tolerance: the largest difference between measurements of one molecule, in the target's unit; for
-            several targets {target: tolerance}. None: differences of any size are averaged, and each counts
-            as disagreement for "drop" and in the report.
-        classes: targets whose numbers are classes.
+        rule: "mean" and "median" of numbers, while classes vote (a draw is unlabelled); "first": the first
+            value that is given; "drop": molecules whose values disagree are left out, the others as "mean";
+            "keep": nothing is changed, only reported.
+        tolerance: the largest difference between measurements of one molecule, in the target's unit. With
+            "mean" and "median" a molecule beyond it becomes unlabelled. None: any difference is averaged, and
+            counts as disagreement for "drop" and in the report.
+        classes: targets whose numbers are classes; those that only hold 0 and 1 are anyway.
 
     Returns:
         The graphs, each molecule once (unless "keep"), and the report: `print(report)` is a sentence,
@@ -71,113 +55,76 @@ def resolve_duplicates(
     """
     if rule not in RULES:
         raise InvalidParameter(f"rule={rule!r}: expected one of {', '.join(map(repr, RULES))}")
-    names = [targets] if isinstance(targets, str) else list(targets)
-    chosen = [_target(graphs, name, tolerance, classes) for name in names]
-    groups, changed = [], {target.name: graphs.graph[target.name].copy() for target in chosen}
-    stays = np.ones(len(graphs), bool)
+    if tolerance is not None and not tolerance >= 0:
+        raise InvalidParameter(f"tolerance={tolerance!r}: expected a number, 0 or more")
+    columns = [
+        graph_column(graphs.schema, name) for name in ([targets] if isinstance(targets, str) else targets)
+    ]
+    known: dict[str, list[Value]] = {}
+    votes: dict[str, bool] = {}
+    for column in columns:
+        if column.kind == "text" or column.width > 1:
+            raise InvalidParameter(f"the target {column.name!r} holds no single number or class per graph")
+        raw = graphs.values("graph", column.name).tolist()
+        values = known[column.name] = [None if value != value else value for value in raw]
+        chosen = column.kind == "categorical" or any(match_name([column.name], key) for key in classes)
+        votes[column.name] = chosen or {0, 1, None}.issuperset(values)
     molecules: dict[str, list[int]] = {}
     for position, text in enumerate(smiles_of(graphs).tolist()):
         molecules.setdefault(text, []).append(position)
+    groups, stays = [], np.ones(len(graphs), bool)
+    changed = {column.name: graphs.graph[column.name].copy() for column in columns}
     for smiles, members in molecules.items():
         if len(members) == 1:
             continue
-        conflicts = tuple(target.name for target in chosen if target.disagrees(members))
+        own = {name: tuple(values[member] for member in members) for name, values in known.items()}
+        conflicts = tuple(name for name in own if _disagree(own[name], votes[name], tolerance))
         action: Action = "kept" if rule == "keep" else "dropped" if rule == "drop" and conflicts else "merged"
-        resolved: dict[str, Value] = {}
-        for target in chosen:
-            value = target.resolve(members, rule) if action == "merged" else None
-            resolved[target.name] = None if value is None else target.shown(value)
-            if value is not None:
-                changed[target.name][members[0]] = value
+        resolved: dict[str, Value] = dict.fromkeys(own)
+        for column in columns if action == "merged" else ():
+            value = resolved[column.name] = _resolve(own[column.name], rule, votes[column.name], tolerance)
+            if column.kind == "float":
+                changed[column.name][members[0]] = np.nan if value is None else value
+            else:
+                code = column.unknown if value is None else column.categories.index(value)
+                changed[column.name][members[0]] = code
         if action != "kept":
             stays[members if action == "dropped" else members[1:]] = False
-        values = {target.name: tuple(map(target.shown, target.stored[members])) for target in chosen}
-        ids = tuple(graphs.ids[members].tolist())
-        groups.append(DuplicateGroup(smiles, ids, values, resolved, conflicts, action))
+        groups.append(
+            DuplicateGroup(smiles, tuple(graphs.ids[members].tolist()), own, resolved, conflicts, action)
+        )
     report = DuplicateReport(tuple(groups), len(graphs), int(stays.sum()), rule)
     graphs = replace(graphs, graph={**graphs.graph, **changed})
     return (graphs if stays.all() else graphs[np.flatnonzero(stays)]), report
 
 
+def _disagree(values: Sequence[Any], votes: bool, tolerance: float | None) -> bool:
+    """Whether values differ, numbers by more than the tolerance (and more than rounding does)."""
+    given = {value for value in values if value is not None}
+    if votes or len(given) < 2:
+        return len(given) > 1
+    least, most = min(given), max(given)
+    return bool(most > least + (tolerance or 0) + ROUNDING * max(abs(least), abs(most)))
+
+
+def _resolve(values: Sequence[Any], rule: Rule, votes: bool, tolerance: float | None) -> Any:
+    given = [value for value in values if value is not None]
+    if rule == "first" or len(set(given)) < 2:
+        return given[0] if given else None
+    if votes:
+        (best, most), *others = Counter(given).most_common(2)
+        return None if others and others[0][1] == most else best
+    if tolerance is not None and _disagree(values, votes, tolerance):
+        return None
+    middle = np.median(given) if rule == "median" else np.mean(given)
+    return float(np.clip(middle, min(given), max(given)))  # rounding may lead outside
+
+
 def smiles_of(graphs: GraphSet) -> NDArray[Any]:
     """The canonical SMILES of molecules. (G,)."""
     if SMILES.name not in graphs.graph:
-        have = ", ".join(repr(column.name) for column in graphs.schema.graph) or "none"
-        raise InvalidParameter(f"no graph column 'smiles' to tell molecules apart; the graphs have: {have}")
+        raise InvalidParameter(str(no_column(graphs.schema, "graph", SMILES.name)))
     return np.asarray(graphs.graph[SMILES.name])
-
-
-@dataclass(frozen=True, eq=False)
-class _Target:
-    """A column to resolve."""
-
-    column: Column
-    stored: NDArray[Any]  # as in the GraphSet: numbers with NaN, or codes with `unknown`
-    votes: bool  # classes, whether stored as codes or as numbers
-    tolerance: float | None
-
-    @property
-    def name(self) -> str:
-        return self.column.name
-
-    @property
-    def missing(self) -> float:
-        return np.nan if self.column.kind == "float" else self.column.unknown
-
-    def given(self, members: list[int]) -> NDArray[Any]:
-        values = self.stored[members]
-        known = ~np.isnan(values) if self.column.kind == "float" else values != self.missing
-        return np.asarray(values[known])
-
-    def disagrees(self, members: list[int]) -> bool:
-        """Whether the values differ, numbers by more than the tolerance (and more than rounding does)."""
-        values = self.given(members)
-        if not len(values):
-            return False
-        least, most = values.min(), values.max()
-        if self.votes:
-            return bool(most > least)
-        return bool(most > least + (self.tolerance or 0) + ROUNDING * max(abs(least), abs(most)))
-
-    def resolve(self, members: list[int], rule: Rule) -> Any:
-        """The value of the molecule, as it is stored."""
-        values = self.given(members)
-        if not len(values):
-            return self.missing
-        if rule == "first" or values.min() == values.max():
-            return values[0]
-        if self.votes:
-            (best, most), *others = Counter(values.tolist()).most_common(2)
-            return self.missing if others and others[0][1] == most else best
-        if self.tolerance is not None and self.disagrees(members):
-            return self.missing
-        middle = np.median(values) if rule == "median" else values.mean()
-        return np.clip(middle, values.min(), values.max())  # rounding may lead outside
-
-    def shown(self, value: Any) -> Value:
-        """A stored value as the user knows it."""
-        if self.column.kind == "float":
-            return None if np.isnan(value) else float(value)
-        return None if value == self.column.unknown else self.column.categories[value]
-
-
-def _target(
-    graphs: GraphSet, name: str, tolerance: float | Mapping[str, float] | None, classes: Collection[str]
-) -> _Target:
-    column = graph_column(graphs.schema, name)
-    if column.kind == "text" or column.width > 1:
-        holds = "texts" if column.kind == "text" else f"{column.width} numbers each"
-        raise InvalidParameter(f"the target {column.name!r} holds {holds}; expected a number or a class each")
-    if isinstance(tolerance, Mapping):
-        tolerance = next((limit for key, limit in tolerance.items() if match_name([column.name], key)), None)
-    if tolerance is not None and not tolerance >= 0:
-        raise InvalidParameter(f"tolerance={tolerance!r}: expected a number, 0 or more")
-    stored = np.asarray(graphs.graph[column.name])
-    votes = column.kind == "categorical" or any(match_name([column.name], key) for key in classes)
-    if not votes:
-        given = stored[~np.isnan(stored)]
-        votes = bool(len(given)) and bool(((given == 0) | (given == 1)).all())
-    return _Target(column, stored, votes, tolerance)
 
 
 @dataclass(frozen=True)
@@ -211,12 +158,9 @@ class DuplicateReport:
         if not self.groups:
             return f"No molecule stands there more than once ({self.n_graphs:,} graphs)."
         names = [group.smiles for group in self.groups if group.conflicts]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        named = f": {', '.join(names[:SHOWN])}{more}" if names else ""
-        return (
-            f"{self.count}; {self.n_left:,} graphs are left. Rule {self.rule}: {DONE[self.rule]}. The values "
-            f"of {len(names):,} disagree{named}."
-        )
+        named = ": " + ", ".join(names[:SHOWN]) + " ..." * (len(names) > SHOWN) if names else ""
+        left = f"Rule {self.rule}: {self.n_left:,} graphs are left"
+        return f"{self.count}. {left}. The values of {len(names):,} disagree{named}."
 
 
 def prepare(
@@ -258,5 +202,6 @@ def describe_stripped(graphs: GraphSet) -> str:
     pieces = Counter(piece for text in texts for piece in set(text.split(".")))
     ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
     named = ", ".join(f"{smiles} ({times:,}x)" for smiles, times in ordered[:SHOWN])
-    more = f" and {len(ordered) - SHOWN} more kinds" if len(ordered) > SHOWN else ""
-    return f"{len(texts):,} of {len(graphs):,} molecules lost a piece: {named}{more}"
+    return (
+        f"{len(texts):,} of {len(graphs):,} molecules lost a piece: {named}{' ...' * (len(ordered) > SHOWN)}"
+    )

@@ -106,8 +106,8 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
             colours.append(colours[-1])
             counts.append(counts[-1])
             continue
-        colour, first = _refine_once(colours[-1], arcs)
-        made.append(_describe(colours[-1], first, arcs))
+        colour, description = _refine_once(colours[-1], arcs)
+        made.append(description)
         colours.append(colour)
         counts.append(_count_colours(graphs.node_ptr, colour))
     last = colours[-1].astype(np.uint64)
@@ -180,32 +180,26 @@ def _tabulate(
     return code, np.hstack([c.encode(v[first]) for c, v in zip(columns, values, strict=True)])
 
 
-def _refine_once(colour: IntArray, arcs: SortedArcs) -> tuple[IntArray, IntArray]:
-    """One round: the new colour of every node, and the first node of each new colour."""
-    n_codes = int(arcs.code.max(initial=0)) + 1
-    n_pairs = (int(colour.max(initial=0)) + 1) * n_codes
-    heard = colour[arcs.source].astype(np.int64) * n_codes + arcs.code  # (E,) pairs of colour and edge code
+def _refine_once(before: IntArray, arcs: SortedArcs) -> tuple[IntArray, Round]:
+    """One round: the new colour of every node, and what it is made of, read off the first node of each."""
+    n_before, n_codes = int(before.max(initial=-1)) + 1, int(arcs.code.max(initial=0)) + 1
+    heard = before[arcs.source].astype(np.int64) * n_codes + arcs.code  # (E,) pairs of colour and edge code
     keys = []
     for salt in (FIRST, SECOND):
         # Where arcs outnumber the pairs, each pair is hashed once. Measured weights make nearly every arc a
         # pair of its own, and all pairs many more.
-        if n_pairs <= len(heard):
-            hashed = _mix(np.arange(n_pairs, dtype=np.uint64) * FIRST + salt)[heard]
+        if n_before * n_codes <= len(heard):
+            hashed = _mix(np.arange(n_before * n_codes, dtype=np.uint64) * FIRST + salt)[heard]
         else:
             hashed = _mix(heard.view(np.uint64) * FIRST + salt)
-        keys.append(_mix(_segment_sum(hashed, arcs.heard_ptr) + salt * colour.astype(np.uint64)))
-    return _group(*keys)
-
-
-def _describe(before: IntArray, first: IntArray, arcs: SortedArcs) -> Round:
-    """The make-up of colours, read off the first node of each."""
+        keys.append(_mix(_segment_sum(hashed, arcs.heard_ptr) + salt * before.astype(np.uint64)))
+    colour, first = _group(*keys)
     rows, ptr = ranges(arcs.heard_ptr, first)
     columns = before[arcs.source[rows]].astype(np.int64) * arcs.n_labels + arcs.label[rows]
     values = np.ones(len(rows), np.float32) if arcs.weight is None else arcs.weight[rows].astype(np.float32)
-    n_before = int(before.max(initial=-1)) + 1
     incoming = csr_matrix((values, columns, ptr), shape=(len(first), n_before * arcs.n_labels))
     incoming.sum_duplicates()
-    return Round(before[first], incoming)
+    return colour, Round(before[first], incoming)
 
 
 def _count_colours(ptr: IntArray, colours: IntArray) -> csr_matrix:
@@ -296,17 +290,13 @@ def open_colouring(folder: str | Path) -> Colouring:
             return csr_matrix(parts, shape=tuple(content["sparse"][name]), copy=False)
 
         colours, counts, made = [], [], []  # type: list[Any], list[csr_matrix], list[Round]
-        for k in range(content["rounds"] + 1):
-            if f"colours_{k}" in arrays:
-                colours.append(arrays[f"colours_{k}"])
-                counts.append(sparse(f"counts_{k}"))
-            else:  # as in the round before
-                colours.append(colours[-1])
-                counts.append(counts[-1])
-            if f"parent_{k}" in arrays:
-                made.append(Round(arrays[f"parent_{k}"], sparse(f"incoming_{k}")))
-            elif k:
-                made.append(made[-1])
+        for k in range(content["rounds"] + 1):  # what is not there is as in the round before
+            stored = f"colours_{k}" in arrays
+            colours.append(arrays[f"colours_{k}"] if stored else colours[-1])
+            counts.append(sparse(f"counts_{k}") if stored else counts[-1])
+            if k:
+                new = f"parent_{k}" in arrays
+                made.append(Round(arrays[f"parent_{k}"], sparse(f"incoming_{k}")) if new else made[-1])
         return Colouring(
             np.array(arrays["node_ptr"]),
             tuple(colours),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -96,45 +96,29 @@ def as_graphset(
     options = ReadOptions(
         errors=errors, schema=schema, node=node, edge=edge, weight=weight, hydrogens=hydrogens, salts=salts
     )
-    if isinstance(source, GraphSet):
-        graphs = _with_ids(source, ids)
-    elif isinstance(source, str | Path):
+    if isinstance(source, str | Path):
         from infograph.data.read import read
 
-        graphs = _with_ids(read(source, options), ids)
-    else:
-        graphs = _from_list(_items(source), options, ids)
-    if not len(graphs):
-        raise InvalidParameter("no graphs: the GraphSet is empty")
-    return graphs if schema is None else align(graphs, schema, keep=keep)
-
-
-def _from_list(items: list[Any], options: ReadOptions, ids: Sequence[str | int] | None) -> GraphSet:
-    if not items:
-        raise InvalidParameter(f"no graphs: the list is empty; expected {ACCEPTED}")
+        source = read(source, options)
+    items = [source] if isinstance(source, GraphSet) else _items(source)
     first = next((item for item in items if not is_missing(item)), None)
-    if isinstance(first, GraphSet):
-        return _with_ids(concatenate(items), ids)
-    if ids is not None and len(ids) != len(items):
-        raise InvalidParameter(f"{len(ids)} ids for {len(items)} graphs")
-    if isinstance(first, nx.Graph):
-        return from_networkx(items, options, ids=ids)
-    if isinstance(first, str) or _is_a(first, "rdkit.Chem", "Mol"):
-        from infograph.data.molecules import from_molecules
-
-        return from_molecules(items, ids=ids, **options.of_molecules)
-    if hasattr(first, "edge_index"):
-        return _collect(items, _from_data, options, ids, PYG)
-    if isinstance(first, tuple):
-        return _collect(items, _from_tuple, options, ids)
-    raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
+    graphs = concatenate(items) if isinstance(first, GraphSet) else None
+    n_graphs = len(items) if graphs is None else len(graphs)
+    if not n_graphs:
+        raise InvalidParameter(f"no graphs: nothing is in there; expected {ACCEPTED}")
+    if ids is not None and len(ids) != n_graphs:
+        raise InvalidParameter(f"{len(ids)} ids for {n_graphs} graphs")
+    if graphs is None:
+        graphs = _from_items(items, first, options, ids)
+    elif ids is not None:
+        graphs = replace(graphs, ids=id_array(list(ids)))
+    return graphs if schema is None else align(graphs, schema, keep=keep)
 
 
 def _items(source: Any) -> list[Any]:
     if _is_a(source, "torch_geometric.data", "Batch"):
         return list(source.to_data_list())
-    single = (("torch_geometric.data", "Data"), ("rdkit", "Mol"))
-    if isinstance(source, nx.Graph) or any(_is_a(source, package, name) for package, name in single):
+    if isinstance(source, nx.Graph) or _is_a(source, "torch_geometric.data", "Data") or _is_molecule(source):
         raise InvalidParameter(f"one single graph ({type(source).__name__}): put it into a list")
     if _is_a(source, "pandas", "DataFrame"):
         raise InvalidParameter("a whole DataFrame: pass its SMILES column, for instance table['smiles']")
@@ -148,17 +132,30 @@ def _items(source: Any) -> list[Any]:
     return list(source)
 
 
+def _from_items(
+    items: list[Any], first: Any, options: ReadOptions, ids: Sequence[str | int] | None
+) -> GraphSet:
+    """The one place that says how the objects of a list become graphs; the first one tells of what kind."""
+    if isinstance(first, nx.Graph):
+        return from_networkx(items, options, ids=ids)
+    if isinstance(first, str) or _is_molecule(first):
+        from infograph.data.molecules import from_molecules
+
+        return from_molecules(items, ids=ids, **options.of_molecules)
+    if hasattr(first, "edge_index"):
+        return assemble(_records(items, _from_data, ids), errors=options.errors, columns=PYG)
+    if isinstance(first, tuple):
+        return assemble(_records(items, _from_tuple, ids), errors=options.errors)
+    raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
+
+
+def _is_molecule(item: object) -> bool:
+    return _is_a(item, "rdkit", "Mol")
+
+
 def _is_a(item: object, package: str, name: str) -> bool:
     """Whether an object is of a class of an optional package, without importing that package."""
     return any(base.__name__ == name and base.__module__.startswith(package) for base in type(item).__mro__)
-
-
-def _with_ids(graphs: GraphSet, ids: Sequence[str | int] | None) -> GraphSet:
-    if ids is None:
-        return graphs
-    if len(ids) != len(graphs):
-        raise InvalidParameter(f"{len(ids)} ids for {len(graphs)} graphs")
-    return replace(graphs, ids=id_array(list(ids)))
 
 
 @dataclass(frozen=True)
@@ -171,6 +168,22 @@ class Record:
     edge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     graph: Mapping[str, Any] = field(default_factory=dict)
     graph_id: str | int | None = None  # the position in the input
+
+
+def _records(
+    items: Iterable[Any], convert: Callable[[Any], Record], ids: Sequence[str | int] | None
+) -> Iterator[Record | Rejected]:
+    """Every item as a record; one that `convert` refuses keeps its place as rejected."""
+    for index, item in enumerate(items):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        try:
+            made = convert(item)
+            yield made if ids is None else replace(made, graph_id=ids[index])
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            graph_id = index if ids is None else ids[index]
+            yield Rejected(index, graph_id, str(error.args[0]) if error.args else repr(error))
 
 
 def assemble(
@@ -189,33 +202,31 @@ def assemble(
         if problem:
             rejected.append(Rejected(index, graph_id, problem))
         elif isinstance(record, Record):
-            good.append(record if record.graph_id is not None else replace(record, graph_id=index))
+            good.append(replace(record, graph_id=graph_id))
     if not good:
         raise nothing_left(rejected)
-    return _join(good, rejected, columns or Schema())
-
-
-def _collect(
-    items: Iterable[Any],
-    record: Callable[[Any], Record],
-    options: ReadOptions,
-    ids: Sequence[str | int] | None,
-    columns: Schema | None = None,
-) -> GraphSet:
-    """`record` over all items, then `assemble`; an item that it refuses keeps its place as rejected."""
-
-    def attempt(index: int, item: Any) -> Record | Rejected:
-        graph_id = index if ids is None else ids[index]
-        if isinstance(item, Rejected):
-            return item
-        try:
-            made = record(item)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            return Rejected(index, graph_id, str(error.args[0]) if error.args else repr(error))
-        return made if ids is None else replace(made, graph_id=graph_id)
-
-    return assemble(
-        (attempt(i, item) for i, item in enumerate(items)), errors=options.errors, columns=columns
+    known = columns or Schema()
+    arrays: dict[str, Any] = {level: {} for level in LEVELS}
+    described: dict[str, Any] = dict.fromkeys(LEVELS, ())
+    for level in LEVELS:
+        for name in dict.fromkeys(name for record in good for name in getattr(record, level)):
+            if level == "graph":
+                raw = [record.graph.get(name) for record in good]
+                values, column = store_graph_column(name, raw, known.column(level, name))
+            else:
+                parts = [getattr(record, level)[name] for record in good]
+                joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
+                values, column = _store_column(name, joined, known.column(level, name))
+            arrays[level][name] = values
+            described[level] += (column,)
+    return GraphSet(
+        node_ptr=pointer(np.array([record.n_nodes for record in good])),
+        edge_ptr=pointer(np.array([record.edges.shape[1] for record in good])),
+        edges=np.concatenate([record.edges for record in good], axis=1).astype(np.int32),
+        **arrays,
+        ids=id_array([record.graph_id for record in good]),
+        schema=Schema(**described),
+        rejected=tuple(rejected),
     )
 
 
@@ -241,68 +252,34 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
     if edges.ndim != 2 or edges.shape[0] != 2:
         return f"edges of shape {edges.shape}, expected (2, number of edges)"
     if edges.size and (edges.min() < 0 or edges.max() >= record.n_nodes):
-        bad = int(edges[(edges < 0) | (edges >= record.n_nodes)][0])
+        bad = edges[(edges < 0) | (edges >= record.n_nodes)][0]
         return f"an edge leads to node {bad}, but the nodes are 0 ... {record.n_nodes - 1}"
     seen: Widths = {}
     for level, rows in (("node", record.n_nodes), ("edge", edges.shape[1])):
         columns = getattr(record, level)
-        if first and set(columns) != set(getattr(first[0], level)):
+        if first and columns.keys() != getattr(first[0], level).keys():
             names, expected = sorted(columns), sorted(getattr(first[0], level))
-            return (
-                f"{level} columns {names}, while the first graph has {expected}; every graph needs the same"
-            )
+            return f"{level} columns {names}, while the first graph has {expected}: all need the same"
         for name, values in columns.items():
-            problem = _column_problem(values, rows, widths.get((level, name)))
-            if problem:
-                return f"{level} column {name!r}: {problem}"
-            if len(values):
+            width = widths.get((level, name), values.shape[1:])
+            if len(values) != rows:
+                return f"{level} column {name!r}: {len(values)} rows for {rows} nodes or edges"
+            if rows and values.shape[1:] != width:
+                own, other = math.prod(values.shape[1:]), math.prod(width)
+                return f"{level} column {name!r}: {own} numbers each, while the first graph has {other}"
+            if values.dtype.kind == "f" and not (np.abs(values) <= LARGEST).all():
+                row = int(np.argwhere(~(np.abs(values) <= LARGEST))[0][0])
+                return (
+                    f"{level} column {name!r}: {values[row]} in row {row} is not finite or too large for 32 "
+                    f"bits; fill, drop or rescale it before"
+                )
+            if rows:
                 seen[level, name] = values.shape[1:]
     widths.update(seen)
     return ""
 
 
-def _column_problem(values: NDArray[Any], rows: int, expected: tuple[int, ...] | None) -> str:
-    if len(values) != rows:
-        return f"{len(values)} rows for {rows} nodes or edges"
-    if rows and expected is not None and values.shape[1:] != expected:
-        width, first = (math.prod(shape) for shape in (values.shape[1:], expected))
-        return f"{width} numbers each, while the first graph has {first}; every graph needs the same width"
-    fits = np.abs(values) <= LARGEST if values.dtype.kind == "f" else np.True_
-    if fits.all():
-        return ""
-    row = int(np.argwhere(~fits)[0][0])
-    if np.isfinite(values[row]).all():
-        return f"a number in row {row} is too large for 32 bits ({values[row]}); rescale the column"
-    return f"not a finite number in row {row} ({values[row]}); fill or drop it before"
-
-
-def _join(records: Sequence[Record], rejected: Sequence[Rejected], known: Schema) -> GraphSet:
-    stored: dict[str, Any] = {level: {} for level in LEVELS}
-    columns: dict[str, Any] = dict.fromkeys(LEVELS, ())
-    for level in LEVELS:
-        for name in dict.fromkeys(name for record in records for name in getattr(record, level)):
-            kept = known.column(level, name)
-            if level == "graph":
-                raw = [record.graph.get(name) for record in records]
-                values, column = store_graph_column(name, raw, kept)
-            else:
-                parts = [getattr(record, level)[name] for record in records]
-                joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
-                values, column = store_column(name, joined, kept)
-            stored[level][name] = values
-            columns[level] += (column,)
-    return GraphSet(
-        node_ptr=pointer(np.array([record.n_nodes for record in records])),
-        edge_ptr=pointer(np.array([record.edges.shape[1] for record in records])),
-        edges=np.concatenate([record.edges for record in records], axis=1).astype(np.int32),
-        **stored,
-        ids=id_array([record.graph_id for record in records]),
-        schema=Schema(**columns),
-        rejected=tuple(rejected),
-    )
-
-
-def store_column(name: str, values: NDArray[Any], known: Column | None) -> tuple[NDArray[Any], Column]:
+def _store_column(name: str, values: NDArray[Any], known: Column | None) -> tuple[NDArray[Any], Column]:
     """A node or edge column: floats become float32, everything else categories."""
     if known is not None and known.kind == "categorical" and known.categories:
         codes: dict[Category | None, int] = {category: code for code, category in enumerate(known.categories)}
@@ -329,17 +306,18 @@ def store_graph_column(
     """
     base = known or Column(name, _graph_kind([value for value in raw if value is not None]))
     if base.kind == "float":
-        return np.array([np.nan if v is None else _number(v) for v in raw], np.float64), base
+        return np.array([np.nan if v is None else to_float(v) for v in raw], np.float64), base
     if base.kind == "text":
         return np.array(["" if v is None else str(v) for v in raw], np.str_), base
     categories, codes = categorise(objects(raw))
     return codes, replace(base, categories=categories)
 
 
-def _number(value: Any) -> float:
+def to_float(value: Any) -> float:
+    """A number as a float; infinite where it has more than 308 digits."""
     try:
         return float(value)
-    except OverflowError:  # a whole number of more than 308 digits
+    except OverflowError:
         return math.inf if value > 0 else -math.inf
 
 
@@ -407,9 +385,7 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     if features.ndim:
         return Record(len(features), edges, node=_split("x", features))
     if features.dtype.kind not in "iu":
-        raise TypeError(
-            f"node_features of {type(pair[1]).__name__}, expected an array or the number of nodes"
-        )
+        raise TypeError(f"node_features {type(pair[1])}, expected an array or the number of nodes")
     return Record(int(features), edges)
 
 
@@ -480,18 +456,19 @@ def from_networkx(
         node, edge = {c.name: c.kind for c in seen}, {c.name: c.kind for c in schema.features("edge")}
         weight = schema.weight.name if schema.weight else None
     networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
-    columns = _columns(networks, edge, "edge", schema, everything)
+    nodes = _columns(networks, node, "node", schema, everything)
+    edges = [c for c in _columns(networks, edge, "edge", schema, everything) if c.name != weight]
     if weight:
-        columns = [column for column in columns if column.name != weight]
-        columns.append(Column(weight, "float", role="weight"))
-    known = Schema(tuple(_columns(networks, node, "node", schema, everything)), tuple(columns))
-    return _collect(graphs, lambda graph: _record(graph, known), options, ids, known)
+        edges.append(Column(weight, "float", role="weight"))
+    known = Schema(tuple(nodes), tuple(edges))
+    records = _records(graphs, lambda graph: _record(graph, known), ids)
+    return assemble(records, errors=options.errors, columns=known)
 
 
 def _columns(
     graphs: Sequence[nx.Graph], choice: Choice, level: Level, schema: Schema | None, everything: bool
 ) -> list[Column]:
-    """The attributes that become columns, as wide as a fitted model knows them."""
+    """The attributes that become columns, as wide as a fitted model knows them: the policy of networks."""
     view = "nodes" if level == "node" else "edges"
     if choice is None and everything:
         rows = (row[-1] for graph in graphs for row in getattr(graph, view)(data=True))
@@ -502,9 +479,7 @@ def _columns(
     columns = []
     for name, kind in (choice if isinstance(choice, Mapping) else dict.fromkeys(choice)).items():
         if kind not in (None, "categorical", "float"):
-            raise InvalidParameter(
-                f"the {level} attribute {name!r} as {kind!r}: expected 'categorical' or 'float'"
-            )
+            raise InvalidParameter(f"{level} attribute {name!r}: {kind!r} is not 'categorical' or 'float'")
         values = (row[-1] for graph in graphs for row in getattr(graph, view)(data=name))
         kind = kind or _attribute_kind(value for value in values if value is not None)
         place = level == "node" and kind == "float" and name in POSITIONS
@@ -528,22 +503,20 @@ def _record(graph: nx.Graph, known: Schema) -> Record:
     if not isinstance(graph, nx.Graph):
         raise TypeError(f"expected a networkx graph, got {type(graph).__name__}")
     numbers = {name: number for number, name in enumerate(graph.nodes)}
+    nodes, arcs = list(graph.nodes.values()), [data for _, _, data in graph.edges(data=True)]
     ends = [(numbers[u], numbers[v]) for u, v in graph.edges()]
-    arcs = [data for _, _, data in graph.edges(data=True)]
-    nodes = list(graph.nodes.values())
-    edges = np.array(ends, dtype=np.int64).reshape(-1, 2).T  # (2, e)
-    rows = np.arange(len(arcs))
+    edges = np.array(ends, dtype=np.int64).reshape(-1, 2)  # (e, 2)
+    rows = np.arange(len(edges))
     if not graph.is_directed():  # both arcs of every edge in turn; a loop is one arc
-        rows = np.repeat(rows, 2)
-        edges = np.stack([edges.T, edges.T[:, ::-1]], axis=1).reshape(-1, 2).T  # (2, 2e)
-        keep = (edges[0] != edges[1]) | (np.arange(len(rows)) % 2 == 0)
-        edges, rows = edges[:, keep], rows[keep]
+        edges, rows = np.stack([edges, edges[:, ::-1]], axis=1).reshape(-1, 2), np.repeat(rows, 2)
+        keep = (edges[:, 0] != edges[:, 1]) | (np.arange(len(rows)) % 2 == 0)
+        edges, rows = edges[keep], rows[keep]
     own = graph.graph.get("id")
     columns = {name: v for name, v in graph.graph.items() if isinstance(name, str) and isinstance(v, PLAIN)}
     columns.pop("id", None)
     return Record(
         n_nodes=len(numbers),
-        edges=edges,
+        edges=edges.T,
         node={column.name: _attribute(nodes, column, "node") for column in known.node},
         edge={column.name: _attribute(arcs, column, "edge")[rows] for column in known.edge},
         graph=columns,
@@ -563,9 +536,7 @@ def _attribute(rows: Sequence[Mapping[str, Any]], column: Column, level: Level) 
     if missing:
         raise ValueError(f"the {level} attribute {name!r} is missing on {missing} of {len(values)} {level}s")
     try:
-        made = np.array(
-            [_numpy(value) if hasattr(value, "detach") else value for value in values], np.float64
-        )
+        made = np.array([_numpy(v) if hasattr(v, "detach") else v for v in values], np.float64)
     except (ValueError, TypeError, OverflowError):
         made = np.zeros(0)
     if values and not made.size:
@@ -579,36 +550,27 @@ def to_networkx(graphs: GraphSet) -> list[nx.Graph]:
     A graph all of whose arcs have their reverse becomes undirected; repeated arcs make it a multigraph.
     """
     node, edge, label = (
-        {c.name: graphs.values(level, c.name) for c in getattr(graphs.schema, level)} for level in LEVELS
+        {c.name: graphs.values(level, c.name).tolist() for c in getattr(graphs.schema, level)}
+        for level in LEVELS
     )
+    ids, node_ptr, edge_ptr = (part.tolist() for part in (graphs.ids, graphs.node_ptr, graphs.edge_ptr))
     made = []
     for g in range(len(graphs)):
-        nodes = range(int(graphs.node_ptr[g]), int(graphs.node_ptr[g + 1]))
-        arcs = range(int(graphs.edge_ptr[g]), int(graphs.edge_ptr[g + 1]))
-        ends = [(int(u), int(v)) for u, v in graphs.edges[:, arcs.start : arcs.stop].T]
-        rows = [tuple(_plain(values[a]) for values in edge.values()) for a in arcs]
+        arcs = range(edge_ptr[g], edge_ptr[g + 1])
+        ends = [(u, v) for u, v in graphs.edges[:, arcs.start : arcs.stop].T.tolist()]
+        rows = [{name: values[a] for name, values in edge.items()} for a in arcs]
         forward = sorted((u, v, str(row)) for (u, v), row in zip(ends, rows, strict=True))
         backward = sorted((v, u, str(row)) for (u, v), row in zip(ends, rows, strict=True))
         kinds = (nx.Graph, nx.MultiGraph) if forward == backward else (nx.DiGraph, nx.MultiDiGraph)
         graph = kinds[len(set(ends)) < len(ends)]()
-        graph.graph.update({"id": _plain(graphs.ids[g]), **{name: _plain(v[g]) for name, v in label.items()}})
-        graph.add_nodes_from(
-            (number, {name: _plain(values[n]) for name, values in node.items()})
-            for number, n in enumerate(nodes)
-        )
-        graph.add_edges_from(
-            (u, v, dict(zip(edge, row, strict=True)))
-            for (u, v), row in zip(ends, rows, strict=True)
-            if graph.is_directed() or u <= v
-        )
+        graph.graph.update({"id": ids[g], **{name: values[g] for name, values in label.items()}})
+        nodes = range(node_ptr[g], node_ptr[g + 1])
+        own = ({name: values[n] for name, values in node.items()} for n in nodes)
+        graph.add_nodes_from(enumerate(own))
+        arcs_once = ((u, v, row) for (u, v), row in zip(ends, rows, strict=True))
+        graph.add_edges_from(arc for arc in arcs_once if graph.is_directed() or arc[0] <= arc[1])
         made.append(graph)
     return made
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
@@ -622,24 +584,24 @@ def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
     def encoded(level: Level) -> Any:
         chosen = getattr(graphs.schema, level) if columns == "all" else graphs.schema.features(level)
         parts = [c.encode(getattr(graphs, level)[c.name]) for c in chosen if c.kind != "text"]
-        return torch.from_numpy(np.hstack(parts)) if parts else None
+        return np.hstack(parts) if parts else None
 
-    x, edge_attr = encoded("node"), encoded("edge")
-    weight = graphs.schema.weight
-    edges = torch.from_numpy(np.array(graphs.edges, dtype=np.int64))  # a copy: memory maps are read-only
+    weight, y = graphs.schema.weight, graphs.graph.get("y")
+    if y is not None and y.dtype.kind == "f":
+        y = y.astype(np.float32)
+    tables = {
+        "edge_index": (graphs.edges.T.astype(np.int64), graphs.edge_ptr),
+        "x": (encoded("node"), graphs.node_ptr),
+        "edge_attr": (encoded("edge"), graphs.edge_ptr),
+        "edge_weight": (None if weight is None else graphs.edge[weight.name], graphs.edge_ptr),
+        "y": (y, np.arange(len(graphs) + 1)),
+    }
     made = []
-    for g in range(len(graphs)):
-        nodes = slice(int(graphs.node_ptr[g]), int(graphs.node_ptr[g + 1]))
-        arcs = slice(int(graphs.edge_ptr[g]), int(graphs.edge_ptr[g + 1]))
-        data = Data(edge_index=edges[:, arcs], num_nodes=nodes.stop - nodes.start, id=_plain(graphs.ids[g]))
-        if x is not None:
-            data.x = x[nodes]
-        if edge_attr is not None:
-            data.edge_attr = edge_attr[arcs]
-        if weight is not None:
-            data.edge_weight = torch.from_numpy(np.array(graphs.edge[weight.name][arcs]))
-        if "y" in graphs.graph:
-            label = np.array(graphs.graph["y"][g : g + 1])
-            data.y = torch.from_numpy(label.astype(np.float32) if label.dtype.kind == "f" else label)
+    for g, (graph_id, size) in enumerate(zip(graphs.ids.tolist(), graphs.sizes.tolist(), strict=True)):
+        data = Data(num_nodes=size, id=graph_id)
+        for name, (values, ptr) in tables.items():
+            if values is not None:  # copied: memory maps are read-only
+                rows = torch.from_numpy(np.array(values[ptr[g] : ptr[g + 1]]))
+                data[name] = rows.T if name == "edge_index" else rows
         made.append(data)
     return made

@@ -9,12 +9,12 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import platformdirs
@@ -26,17 +26,15 @@ from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9
 from infograph.data.schema import Column, Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
 from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter, UnknownDataset
-from infograph.io import check_folder
 from infograph.progress import OnProgress
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
-# More of the TU collection, to recognise misspelt names. Sets that are not listed load as well.
-OTHERS_TEXT = """
+# More of the TU collection: names that may be asked for over the network, as they are no SMILES.
+OTHERS = """
 AIDS BZR COIL-DEL COLLAB COX2 Cuneiform DD DHFR ENZYMES FRANKENSTEIN Letter-high Letter-low Letter-med MSRC_21
 MSRC_9 Mutagenicity NCI1 NCI109 PROTEINS PROTEINS_full PTC_FM PTC_FR PTC_MM REDDIT-MULTI-12K SYNTHETIC Synthie
 TRIANGLES alchemy_full deezer_ego_nets github_stargazers reddit_threads twitch_egos
 """
-OTHERS = OTHERS_TEXT.split()
 # Which element or bond a label is, by the notes of the TU collection.
 LABELS = {
     "MUTAG": ("C N O F I Cl Br", "aromatic single double triple"),
@@ -75,8 +73,7 @@ def load_dataset(
         node, edge: names of the columns that encoders see; by default all node columns and no edge column.
         units: the unit of QM9's energies: "hartree" (as stored), "eV", "kcal/mol" or "kJ/mol".
         atomisation: whether U0, U, H and G of QM9 are relative to the free atoms.
-        progress: called during a download with bytes done and bytes in all (0 if unknown), and while QM9 is
-            parsed with molecules done and molecules in all.
+        progress: called while QM9 is parsed with molecules done and molecules in all.
     """
     entry = entry_for(name)
     if (units is not None or atomisation) and not entry.is_qm9:
@@ -95,25 +92,6 @@ def load_dataset(
     if units is not None:
         graphs = in_units(graphs, units)
     return replace(graphs, schema=graphs.schema.select("node", node).select("edge", edge))
-
-
-def _not_found(entry: Entry, root: str | Path | None, reason: str) -> FileMissing | UnknownDataset:
-    searched = [
-        f"{where} {folder}{'' if folder.is_dir() else ' (no such folder)'}"
-        for where, folder in _folders(root)
-    ]
-    if not os.environ.get("INFOGRAPH_DATA"):
-        searched.append("INFOGRAPH_DATA (not set)")
-    by_hand = f"put {entry.name}.zip"
-    if entry.is_qm9:
-        by_hand = f"pip install 'infograph[qm9]', or put its files {QM9_FILES}"
-    places = (
-        f"Searched: {', '.join(searched)}; {reason}. To place it by hand, {by_hand} into a folder and give "
-        f"that as root= or in INFOGRAPH_DATA."
-    )
-    if _is_known(entry):
-        return FileMissing(f"the data set {entry.name} is not on this machine. {places}")
-    return UnknownDataset(f"{unknown(entry.name)} {places}")
 
 
 @dataclass(frozen=True)
@@ -152,12 +130,10 @@ def _describe(entry: Entry, root: str | Path | None) -> DatasetInfo:
     if counts is None:
         return DatasetInfo(*found)
     means = (counts.nodes / counts.graphs, counts.arcs / counts.graphs / 2)
-    labels = (counts.classes, counts.node_labels, counts.edge_labels)
-    return DatasetInfo(*found, counts.graphs, *means, *labels)
+    return DatasetInfo(*found, counts.graphs, *means, counts.classes, counts.node_labels, counts.edge_labels)
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """What a data set holds; `arcs` counts an undirected edge twice."""
 
     graphs: int
@@ -169,8 +145,8 @@ class Counts:
 
     @classmethod
     def of(cls, graphs: GraphSet) -> Counts:
-        of_nodes, of_edges = (graphs.schema.column(level, "label") for level in ("node", "edge"))
-        columns = (graphs.schema.column("graph", "y"), of_nodes, of_edges)
+        levels: tuple[tuple[Level, str], ...] = (("graph", "y"), ("node", "label"), ("edge", "label"))
+        columns = (graphs.schema.column(level, name) for level, name in levels)
         labels = (len(column.categories) if column else 0 for column in columns)
         return cls(len(graphs), graphs.n_nodes, graphs.n_edges, *labels)
 
@@ -196,25 +172,20 @@ class Entry:
     def find(self, folder: Path) -> Path | None:
         return find_qm9(folder) if self.is_qm9 else find_tu(folder, self.name)
 
-    def read(self, path: Path, progress: OnProgress | None) -> GraphSet:
-        graphs = read_qm9(path, progress=progress) if self.is_qm9 else read_tu(path, self.name)
-        self.verify(graphs, path)
-        return graphs
-
-    def verify(self, graphs: GraphSet, where: Path) -> None:
-        """Refuse graphs that are not this data set."""
-        if self.counts is None:
-            return
-        found, wanted = vars(Counts.of(graphs)), vars(self.counts)
+    def verify(self, graphs: GraphSet, where: Path) -> GraphSet:
+        """The graphs; refused if they are not this data set."""
         wrong = [
-            f"{found[k]:,} {k.replace('_', ' ')} instead of {wanted[k]:,}"
-            for k in wanted
-            if found[k] != wanted[k]
+            f"{own:,} {name.replace('_', ' ')} instead of {wanted:,}"
+            for name, own, wanted in zip(
+                Counts._fields, Counts.of(graphs), self.counts or Counts.of(graphs), strict=True
+            )
+            if own != wanted
         ]
         if wrong:
             raise InvalidFile(
                 f"{where} is not the {self.name} it should be: {', '.join(wrong)}. Replace or remove it"
             )
+        return graphs
 
 
 CATALOGUE: tuple[Entry, ...] = (
@@ -230,29 +201,25 @@ CATALOGUE: tuple[Entry, ...] = (
 
 def entry_for(name: str) -> Entry:
     """The entry of that name; case and the choice of "-" or "_" do not matter for names known here."""
-    known = {_plain(entry.name): entry for entry in (*CATALOGUE, *map(Entry, OTHERS))}
-    if _plain(name) in known:
-        return known[_plain(name)]
-    if not NAME.fullmatch(name):
-        raise UnknownDataset(unknown(name))
-    return Entry(name)
+    found = _known().get(_plain(name))
+    if found is None and not NAME.fullmatch(name):
+        raise UnknownDataset(_unknown(name))
+    return found or Entry(name)
 
 
-def _is_known(entry: Entry) -> bool:
-    return entry.name in OTHERS or any(entry.name == known.name for known in CATALOGUE)
-
-
-def unknown(name: str) -> str:
-    """The sentence for a name that leads nowhere, with the nearest known name."""
-    plain = {_plain(known): known for known in (*(entry.name for entry in CATALOGUE), *OTHERS)}
-    near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.6)
-    guess = f" Did you mean {plain[near[0]]}?" if near else ""
-    listed = ", ".join(entry.name for entry in CATALOGUE)
-    return f"no data set {name!r}.{guess} Known are {listed} and any other name of the TU collection."
+def _known() -> dict[str, Entry]:
+    return {_plain(entry.name): entry for entry in (*CATALOGUE, *map(Entry, OTHERS.split()))}
 
 
 def _plain(name: str) -> str:
     return name.casefold().replace("_", "-")
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(_plain(name), _known(), n=1, cutoff=0.6)
+    guess = f" Did you mean {_known()[near[0]].name}?" if near else ""
+    listed = ", ".join(entry.name for entry in CATALOGUE)
+    return f"no data set {name!r}.{guess} Known are {listed} and any other name of the TU collection."
 
 
 def _folders(root: str | Path | None) -> list[tuple[str, Path]]:
@@ -264,17 +231,13 @@ def _folders(root: str | Path | None) -> list[tuple[str, Path]]:
 
 def _sources(entry: Entry, root: str | Path | None = None) -> Iterator[tuple[str, Path]]:
     """All places that hold the set, best first: (where, its zip, its folder, or its parsed form)."""
-    for where, folder in _folders(root):
-        path = entry.find(folder)
-        if path is not None:
-            yield where, path
+    places = [(where, entry.find(folder)) for where, folder in _folders(root)]
     if entry.counts is not None:  # it can be verified, so its parsed form is good where its source has gone
         parsed = (cache_folder() / "parsed" / entry.name).glob(f"v{entry.version}-*")
-        yield from ((PARSED, folder) for folder in sorted(parsed))
+        places += [(PARSED, folder) for folder in sorted(parsed)]
     carrier = wheel_folder(entry)
-    path = entry.find(carrier) if carrier is not None else None
-    if path is not None:
-        yield f"{entry.package} wheel", path
+    places += [(f"{entry.package} wheel", entry.find(carrier) if carrier is not None else None)]
+    return ((where, path) for where, path in places if path is not None)
 
 
 def wheel_folder(entry: Entry) -> Path | None:
@@ -291,55 +254,42 @@ def wheel_folder(entry: Entry) -> Path | None:
 def _download(
     entry: Entry, root: str | Path | None, allowed: bool | None, progress: OnProgress | None
 ) -> GraphSet:
+    """The set from the network, or an error that names all places where it is not."""
+    is_known = _plain(entry.name) in _known()
+    by_hand, cause = f"put {entry.name}.zip", None
     if entry.is_qm9:
-        raise _not_found(entry, root, "it cannot be downloaded")
-    if not (_is_known(entry) if allowed is None else allowed):
-        raise _not_found(entry, root, f"load_dataset({entry.name!r}, download=True) would look for it there")
-    logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
-    folder = cache_folder() / "downloads"
-    with tempfile.TemporaryDirectory() as work:
-        try:
-            check_folder(folder)
-        except (OSError, InvalidParameter):  # the cache is read-only
-            folder = Path(work)
-        try:
-            path = _fetch(entry, folder, progress)
+        by_hand = f"pip install 'infograph[qm9]', or put its files {QM9_FILES}"
+        reason = "it cannot be downloaded"
+    elif is_known if allowed is None else allowed:
+        import pooch
+
+        logging.getLogger("infograph").warning("Downloading %s from %s", entry.name, entry.url)
+        pooch.get_logger().setLevel(logging.WARNING)  # one line for a download is enough
+        try:  # the collection publishes no checksums: what a set holds is verified by its counts
+            fetch = pooch.HTTPDownloader(timeout=30)
+            folder = cache_folder() / "downloads"
+            path = Path(pooch.retrieve(entry.url, None, f"{entry.name}.zip", folder, downloader=fetch))
+            if not zipfile.is_zipfile(path):
+                path.unlink()
+                raise zipfile.BadZipFile("the answer is not a complete zip file")
+            return _open(entry, path, progress)
         except (OSError, zipfile.BadZipFile) as error:
-            raise _not_found(entry, root, f"{entry.url} could not be downloaded ({error})") from error
-        return _open(entry, path, progress)
-
-
-def _fetch(entry: Entry, folder: Path, progress: OnProgress | None) -> Path:
-    """The set's zip, which appears whole or not at all."""
-    import pooch
-
-    pooch.get_logger().setLevel(logging.WARNING)  # one line for a download is enough
-    downloader = pooch.HTTPDownloader(
-        progressbar=_Bar(progress) if progress is not None else False, chunk_size=1 << 18, timeout=30
+            reason, cause = f"{entry.url} could not be downloaded ({error})", error
+    else:
+        reason = f"load_dataset({entry.name!r}, download=True) would look for it there"
+    searched = [
+        f"{where} {folder}{'' if folder.is_dir() else ' (no such folder)'}"
+        for where, folder in _folders(root)
+    ]
+    if not os.environ.get("INFOGRAPH_DATA"):
+        searched.append("INFOGRAPH_DATA (not set)")
+    places = (
+        f"Searched: {', '.join(searched)}; {reason}. To place it by hand, {by_hand} into a folder and give "
+        f"that as root= or in INFOGRAPH_DATA."
     )
-    # The collection publishes no checksums: what a set holds is verified by its counts.
-    path = Path(pooch.retrieve(entry.url, None, f"{entry.name}.zip", folder, downloader=downloader))
-    if not zipfile.is_zipfile(path):
-        path.unlink()
-        raise zipfile.BadZipFile("the answer is not a complete zip file")
-    return path
-
-
-class _Bar:
-    """What pooch says to a progress bar, told to a function of bytes done and bytes in all."""
-
-    def __init__(self, progress: OnProgress) -> None:
-        self.total, self._done, self._progress = 0, 0, progress
-
-    def update(self, n: int) -> None:
-        self._done += n
-        self._progress(min(self._done, self.total or self._done), self.total)
-
-    def reset(self) -> None:
-        self._done = 0
-
-    def close(self) -> None:
-        pass
+    if is_known:
+        raise FileMissing(f"the data set {entry.name} is not on this machine. {places}") from cause
+    raise UnknownDataset(f"{_unknown(entry.name)} {places}") from cause
 
 
 def cache_folder() -> Path:
@@ -356,7 +306,8 @@ def _open(entry: Entry, path: Path, progress: OnProgress | None) -> GraphSet:
     cached = _open_parsed(entry, folder)
     if cached is not None:
         return cached
-    graphs = entry.read(path, progress)
+    graphs = read_qm9(path, progress=progress) if entry.is_qm9 else read_tu(path, entry.name)
+    graphs = entry.verify(graphs, path)
     # Read-only, full, or another process was faster: its result is the same.
     with suppress(OSError, InvalidParameter):
         if _open_parsed(entry, folder) is None:
@@ -384,11 +335,9 @@ def _parsed_folder(entry: Entry, source: Path) -> Path:
 def _open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
     """The set in a cache folder, or None if it is not there, damaged or something else."""
     try:
-        graphs = open_graphs(folder)
-        entry.verify(graphs, folder)
+        return entry.verify(open_graphs(folder), folder)
     except (InfoGraphError, OSError, ValueError, KeyError, TypeError):
         return None
-    return graphs
 
 
 def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:

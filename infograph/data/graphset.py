@@ -204,8 +204,7 @@ def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
     unknown: list[str] = []
     stored: dict[str, Any] = {"node": {}, "edge": {}}
     columns: dict[str, Any] = {"node": (), "edge": (), "graph": graphs.schema.graph}
-    levels: tuple[Level, ...] = ("node", "edge")
-    for level in levels:
+    for level in LEVELS[:2]:
         for column in getattr(schema, level):
             own = graphs.schema.column(level, column.name)
             fits = own is not None and (own.kind, own.width) == (column.kind, column.width)
@@ -270,24 +269,22 @@ def _check_options(own: Schema, expected: Schema) -> None:
     for name, value in own.options:
         wanted = expected.option(name)
         if wanted is not None and wanted != value:
-            raise SchemaMismatch(
-                f"these graphs were read with {name}={value}, expected {name}={wanted}: read them that way"
-            )
+            raise SchemaMismatch(f"these graphs were read with {name}={value}, expected {name}={wanted}")
 
 
 def joint_schema(schemas: Sequence[Schema], *, fill: bool = False) -> Schema:
     """The columns of the first schema with the categories of all; `fill` as in `concatenate`."""
     joint = schemas[0]
-    for position, schema in enumerate(schemas[1:], start=1):
-        _check_options(schema, joint)
-        for level in LEVELS:
-            names, others = ([c.name for c in getattr(one, level)] for one in (joint, schema))
-            if not fill and set(others) != set(names):
-                raise SchemaMismatch(
-                    f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}: "
-                    f"only sets of the same columns can be joined"
-                )
     for level in LEVELS:
+        names = {column.name for column in getattr(joint, level)}
+        for position, schema in enumerate(schemas):
+            _check_options(schema, joint)
+            others = {column.name for column in getattr(schema, level)}
+            if not fill and others != names:
+                problem = (
+                    f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}"
+                )
+                raise SchemaMismatch(f"{problem}: they must be the same")
         columns = []
         for column in getattr(joint, level):
             own = (schema.column(level, column.name) for schema in schemas)
@@ -302,10 +299,10 @@ def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False
     own = graphs.schema.column(level, column.name)
     if own is None and fill:
         n_rows = {"node": graphs.n_nodes, "edge": graphs.n_edges, "graph": len(graphs)}[level]
-        if column.kind == "float":
-            shape = (n_rows, column.width) if column.width != 1 else (n_rows,)
-            return np.full(shape, np.nan, np.float64 if level == "graph" else np.float32), ""
-        return np.full(n_rows, "") if column.kind == "text" else np.full(n_rows, column.unknown, np.int32), ""
+        if column.kind != "float":
+            return np.full(n_rows, "" if column.kind == "text" else np.int32(column.unknown)), ""
+        shape = (n_rows, column.width) if column.width != 1 else (n_rows,)
+        return np.full(shape, np.nan, np.float64 if level == "graph" else np.float32), ""
     if own is None:
         have = ", ".join(repr(c.name) for c in getattr(graphs.schema, level)) or "none"
         raise SchemaMismatch(f"the {level} column {column.name!r} is missing; these graphs have: {have}")
@@ -319,12 +316,12 @@ def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False
     if own.kind != "categorical" or own.categories == column.categories:
         return values, ""
     codes = {category: code for code, category in enumerate(column.categories)}
-    table = np.array([codes.get(category, column.unknown) for category in own.categories] + [column.unknown])
-    recoded = table.astype(np.int32)[values]
-    counts = np.bincount(values[recoded == column.unknown], minlength=len(own.categories) + 1)[:-1]
-    strangers = [f"{own.categories[code]!r} ({counts[code]}x)" for code in np.flatnonzero(counts)[:8]]
-    more = int((counts > 0).sum()) - len(strangers)
-    return recoded, ", ".join(strangers) + (f" and {more} more" if more > 0 else "")
+    table = [codes.get(category, column.unknown) for category in own.categories]
+    recoded = np.array([*table, column.unknown], np.int32)[values]
+    counts = np.bincount(values[recoded == column.unknown], minlength=own.unknown + 1)[:-1]
+    strangers = [f"{own.categories[code]!r} ({counts[code]}x)" for code in np.flatnonzero(counts)]
+    more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
+    return recoded, ", ".join(strangers[:8]) + more
 
 
 def fingerprint(graphs: GraphSet) -> str:
@@ -351,19 +348,14 @@ def fingerprint(graphs: GraphSet) -> str:
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
     """Write `graphs` to `folder`; it appears whole or not at all, and replaces an older one."""
+    arrays = {name: getattr(graphs, name) for name in ("node_ptr", "edge_ptr", "edges", "ids")}
+    for level in LEVELS:
+        for position, column in enumerate(getattr(graphs.schema, level)):
+            arrays[f"{level}_{position}"] = getattr(graphs, level)[column.name]
+    shapes = {name: list(values.shape) for name, values in arrays.items()}
     with replaced_folder(folder, GRAPHSET) as work:
-        arrays = {
-            "node_ptr": graphs.node_ptr,
-            "edge_ptr": graphs.edge_ptr,
-            "edges": graphs.edges,
-            "ids": graphs.ids,
-        }
-        for level in LEVELS:
-            for position, column in enumerate(getattr(graphs.schema, level)):
-                arrays[f"{level}_{position}"] = getattr(graphs, level)[column.name]
         for name, values in arrays.items():
             np.save(work / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)
-        shapes = {name: list(values.shape) for name, values in arrays.items()}
         (work / MARKER).write_text(json.dumps(describe_graphs(graphs.schema, shapes), indent=1))
     return Path(folder)
 
@@ -378,12 +370,10 @@ def open_graphs(folder: str | Path) -> GraphSet:
     folder = Path(folder)
     with described(folder / MARKER, FORMAT, "a saved GraphSet", AGAIN) as content:
         schema, arrays = Schema.from_dict(content["schema"]), open_arrays(folder, content["arrays"], AGAIN)
-        columns: dict[str, Any] = {
-            level: {
-                c.name: arrays[f"{level}_{position}"] for position, c in enumerate(getattr(schema, level))
-            }
-            for level in LEVELS
-        }
+        columns: dict[str, Any] = {}
+        for level in LEVELS:
+            names = enumerate(column.name for column in getattr(schema, level))
+            columns[level] = {name: arrays[f"{level}_{position}"] for position, name in names}
         return GraphSet(
             node_ptr=np.array(arrays["node_ptr"]),  # a memory map is slow to index one by one
             edge_ptr=np.array(arrays["edge_ptr"]),

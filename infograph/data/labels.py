@@ -28,7 +28,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import is_missing, objects, store_graph_column
+from infograph.data.convert import is_missing, objects, store_graph_column, to_float
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Category, Column
 from infograph.data.units import LABEL, split_header
@@ -47,12 +47,9 @@ GENERATED = re.compile(rf"({LABEL}(_\d+)?|\d+)")  # names that nobody gave: ours
 KINDS: tuple[tuple[type, str], ...] = ((bool, "booleans"), (str, "texts"), (int, "integers"))
 
 
-# ---- missing or known
-
-
 def missing(values: NDArray[Any], unlabelled: Mark | None = None) -> NDArray[np.bool_]:
     """Which values are not there, by the table above. Same shape."""
-    kind = values.dtype.kind
+    kind, number, text = values.dtype.kind, as_number(unlabelled), str(unlabelled).strip()
     if kind == "f":
         gone = np.asarray(np.isnan(values))
     elif kind == "U":
@@ -64,7 +61,6 @@ def missing(values: NDArray[Any], unlabelled: Mark | None = None) -> NDArray[np.
         gone = np.zeros(values.shape, dtype=bool)
     if unlabelled is None:
         return gone
-    number, text = as_number(unlabelled), str(unlabelled).strip()
     if kind in "fiu":
         return gone if number is None else np.asarray(gone | (values == number))
     same = [
@@ -105,32 +101,29 @@ def without_mark(
     """
     if mark is None:
         return graphs
-    columns = {name: graphs.values("graph", name) for name in names}
-    found = [name for name, values in columns.items() if (missing(values, mark) & ~missing(values)).any()]
+    found = False
+    for name in names:
+        values, column = graphs.values("graph", name), graphs.schema.column("graph", name)
+        known = ~missing(values, mark)
+        if np.array_equal(known, ~missing(values)):
+            continue
+        found = True
+        numbers = [as_number(value) if isinstance(value, str) else None for value in values[known].tolist()]
+        if column is not None and column.kind == "float":
+            stored = np.where(known, values, np.nan)
+        elif numbers and None not in numbers:
+            stored, column = np.full(len(values), np.nan), Column(name, "float", unit=split_header(name)[1])
+            stored[known] = numbers
+        else:
+            left = [value if there else None for value, there in zip(values.tolist(), known, strict=True)]
+            stored, column = store_graph_column(name, left)
+        graphs = graphs.with_column("graph", column, stored)
     if needed and not found and str(mark).casefold() not in MISSING:
         raise InvalidParameter(
             f"unlabelled={mark!r}: not one of {len(graphs):,} graphs has this value of "
             f"{' or '.join(map(repr, names))}; empty cells are unlabelled anyway"
         )
-    for name in found:
-        graphs = graphs.with_column("graph", *_without(graphs, name, mark))
     return graphs
-
-
-def _without(graphs: GraphSet, name: str, mark: Mark) -> tuple[Column, NDArray[Any]]:
-    values, column = graphs.values("graph", name), graphs.schema.column("graph", name)
-    known = ~missing(values, mark)
-    if column is not None and column.kind == "float":
-        return column, np.where(known, values, np.nan)
-    numbers = [as_number(value) if isinstance(value, str) else None for value in values[known].tolist()]
-    if numbers and None not in numbers:
-        filled = np.full(len(values), np.nan)
-        filled[known] = numbers
-        return Column(name, "float", unit=split_header(name)[1]), filled
-    left = objects(values.tolist())
-    left[~known] = None
-    stored, described = store_graph_column(name, left.tolist())
-    return described, stored
 
 
 # ---- numbers or classes
@@ -148,24 +141,19 @@ def is_continuous(values: NDArray[Any]) -> bool:
 
 def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
     """Whether columns are predicted as numbers or as classes; what is neither is refused."""
+    classes = []
     for column in columns:
         check_numbers(graphs, column)
         if column.kind == "text":
             raise InvalidTarget(f"the column {column.name!r} holds texts that hardly repeat: no classes")
-    classes = [
-        column.name
-        for column in columns
-        if column.kind != "float"
-        or not (column.unit or column.width > 1 or is_continuous(graphs.values("graph", column.name)))
-    ]
-    if len(columns) == 1:
-        return "classification" if classes else "regression"
-    texts = [column.name for column in columns if column.kind != "float"]
-    if len(classes) == len(columns) or texts:
-        raise InvalidTarget(
-            f"{(texts or classes)[0]!r} holds classes: a model predicts numbers, or one column of classes"
-        )
-    return "regression"
+        measured = column.unit or column.width > 1 or is_continuous(graphs.values("graph", column.name))
+        if column.kind != "float" or not measured:
+            classes.append(column)
+    texts = [column for column in classes if column.kind != "float"]
+    if len(columns) > 1 and (texts or len(classes) == len(columns)):
+        name = (texts or classes)[0].name
+        raise InvalidTarget(f"{name!r} holds classes: a model predicts numbers, or one column of classes")
+    return "classification" if classes and len(columns) == 1 else "regression"
 
 
 class BadCell(InvalidTarget):
@@ -195,9 +183,7 @@ def check_numbers(graphs: GraphSet, column: Column) -> None:
 def as_classes(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Labels that classifiers can be judged by; measured values are refused."""
     if is_continuous(values):
-        raise InvalidParameter(
-            f"the column {name!r} holds measured values; accuracy needs classes: cut them into some first"
-        )
+        raise InvalidParameter(f"the column {name!r} holds measured values; accuracy needs classes")
     return values
 
 
@@ -231,23 +217,24 @@ def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> Targets:
         if len(y) != len(graphs) or known.intersection(y):
             return _columns(graphs, y, single=False)
     values = _as_array(y)
-    if values.ndim not in (1, 2):
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
         shape = f"shape {values.shape}" if values.ndim else f"a single {type(y).__name__}"
         raise InvalidTarget(f"y is {shape}; expected one value per graph (G,), or one row (G, targets)")
     if len(values) != len(graphs):
-        raise InvalidTarget(f"y has {len(values)} labels for {len(graphs)} graphs: {_hint(values, graphs)}")
-    single = values.ndim == 1
-    table = values[:, None] if single else values  # (G, T)
-    if not table.shape[1]:
-        raise InvalidTarget(f"y has shape {values.shape}: there is no target in it")
-    if hasattr(y, "columns"):
-        names = tuple(str(name) for name in y.columns)
-    elif single:
-        own = getattr(y, "name", None)
-        names = (LABEL if own is None else str(own),)
-    else:
-        names = tuple(f"{LABEL}_{position}" for position in range(table.shape[1]))
-    return Targets(names, ("",) * len(names), table, single)
+        hint = "give one value per graph, NaN or None where it is unknown"
+        if graphs.rejected and len(values) == len(graphs) + len(graphs.rejected):
+            hint = (
+                f"{len(graphs.rejected)} inputs were left out as bad graphs, leave out their labels as well: "
+                "numpy.delete(y, [r.index for r in graphs.rejected], axis=0)"
+            )
+        raise InvalidTarget(f"y has {len(values)} labels for {len(graphs)} graphs: {hint}")
+    table = values.reshape(len(values), -1)  # (G, T)
+    own = getattr(y, "name", None)
+    names = [f"{LABEL}_{position}" for position in range(table.shape[1])]
+    if values.ndim == 1:
+        names = [LABEL if own is None else str(own)]
+    names = [str(name) for name in getattr(y, "columns", names)]
+    return Targets(tuple(names), ("",) * len(names), table, values.ndim == 1)
 
 
 def _columns(graphs: GraphSet, names: Sequence[str], *, single: bool) -> Targets:
@@ -282,17 +269,6 @@ def _as_array(y: Any) -> NDArray[Any]:
     if len(lengths) > 1:
         raise InvalidTarget(f"y is no table: its rows have different lengths {sorted(lengths)}")
     return np.asarray(y, dtype=object)
-
-
-def _hint(values: NDArray[Any], graphs: GraphSet) -> str:
-    rejected = [item.index for item in graphs.rejected]
-    if not rejected or len(values) != len(graphs) + len(rejected):
-        return "give one value per graph, NaN or None where it is unknown"
-    shown = ", ".join(map(str, rejected[:10])) + (" ..." if len(rejected) > 10 else "")
-    return (
-        f"{len(rejected)} inputs were left out as bad graphs (positions {shown}), leave out their labels as "
-        "well: numpy.delete(y, [r.index for r in graphs.rejected], axis=0)"
-    )
 
 
 def _where(graphs: GraphSet | None, index: int) -> str:
@@ -358,9 +334,7 @@ class Targets:
         own = [self.units[position] for position in order]
         for name, unit, expected in zip(names, own, units, strict=True):
             if unit and expected and unit != expected:
-                raise InvalidTarget(
-                    f"the target {name!r} is in {unit} here, the model learns it in {expected}"
-                )
+                raise InvalidTarget(f"{name!r} is in {unit} here, the model learns it in {expected}")
         return replace(self, names=tuple(names), units=tuple(own), values=self.values[:, order])
 
 
@@ -378,42 +352,27 @@ def numeric_targets(
     if raw.values.dtype.kind in "fiub":
         values[known] = raw.values[known]
     else:
-        for row, column in np.argwhere(known):
-            values[row, column] = _number(raw.values[row, column], raw.names[column], graphs, int(row))
-    large = np.argwhere(np.abs(values) > LARGEST)
-    if len(large):
-        row, column = large[0]
-        raise InvalidTarget(
-            f"the target {raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}: correct "
-            f"it, or make it NaN, which means unlabelled, or use another unit"
-        )
-    targets = replace(raw, values=values)
+        for row, column in np.argwhere(known).tolist():
+            value = raw.values[row, column]
+            value = value.item() if hasattr(value, "item") else value
+            if not isinstance(value, Real | Decimal):
+                where = f"{raw.names[column]!r} of {_where(graphs, row)}"
+                raise BadCell(f"the target {where} is {value!r}, no number; classes need a classifier", row)
+            values[row, column] = to_float(value)
+    large = np.argwhere(np.abs(values) > LARGEST).tolist()
+    for row, column in large:
+        found = f"{raw.names[column]!r} of {_where(graphs, row)} is {values[row, column]:g}"
+        raise InvalidTarget(f"the target {found}: correct it, or make it NaN ({len(large)} such)")
     if fitting:
-        for name, count in zip(targets.names, targets.known.sum(axis=0).tolist(), strict=True):
+        for name, count in zip(raw.names, (~np.isnan(values)).sum(axis=0).tolist(), strict=True):
             if count < 2:
                 have = "only one" if count else "no"
                 raise InvalidTarget(f"the target {name!r} has {have} labelled graph: at least two are needed")
-        steady = [name for name, same in zip(targets.names, constant(values), strict=True) if same]
+        steady = [name for name, same in zip(raw.names, constant(values), strict=True) if same]
         if steady:
-            warnings.warn(
-                f"the target {steady[0]!r} has the same value in all labelled graphs",
-                TargetWarning,
-                stacklevel=3,
-            )
-    return targets
-
-
-def _number(value: Any, name: str, graphs: GraphSet, row: int) -> float:
-    value = value.item() if hasattr(value, "item") else value
-    if not isinstance(value, Real | Decimal):
-        where = _where(graphs, row)
-        raise BadCell(
-            f"the target {name!r} of {where} is {value!r}, no number; classes need a classifier", row
-        )
-    try:
-        return float(value)
-    except OverflowError:  # a whole number of more than 308 digits
-        return np.inf
+            problem = f"the target {steady[0]!r} has the same value in all labelled graphs"
+            warnings.warn(problem, TargetWarning, stacklevel=3)
+    return replace(raw, values=values)
 
 
 @dataclass(frozen=True)
@@ -479,11 +438,8 @@ class ClassTargets:
 
     def coded_for(self, classes: Sequence[Category]) -> NDArray[np.int64]:
         """The codes of another order of classes, such as that of a fitted model. (G,)."""
-        strange = self.unseen(classes)
-        if strange:
-            raise InvalidTarget(
-                f"the class {strange[0]!r} is not among those of the training: {listed(classes)}"
-            )
+        for label in self.unseen(classes):
+            raise InvalidTarget(f"the class {label!r} is not among those of the training: {listed(classes)}")
         order = [list(classes).index(label) for label in self.classes]
         return np.array([*order, UNLABELLED], dtype=np.int64)[self.codes]
 
@@ -499,34 +455,24 @@ def class_targets(
     """
     check_unlabelled(unlabelled)
     raw = _read(y, graphs, lists_are_names=False)
-    if raw.values.shape[1] != 1:
-        raise InvalidTarget(
-            f"y has {len(raw.names)} columns ({', '.join(raw.names)}); a classifier predicts one"
-        )
+    if len(raw.names) != 1:
+        names = ", ".join(raw.names)
+        raise InvalidTarget(f"y has {len(raw.names)} columns ({names}); a classifier predicts one")
     known = ~missing(raw.values[:, 0], unlabelled)
     codes, classes = _encode(raw.values[:, 0], known, raw.names[0], graphs)
     column = graphs.schema.column("graph", y or LABEL) if y is None or isinstance(y, str) else None
     if UNLABELLED in classes and (column is None or column.kind != "categorical"):
-        own = [c.name for c in graphs.schema.graph if c.kind == "categorical" and UNLABELLED in c.categories]
-        remedy = "call it otherwise, [0 if label == -1 else label for label in y]"
-        if isinstance(y, str):
-            remedy = f"read the graphs with label={y!r} and pass y='y'"
-        elif own:
-            remedy = f"pass the graphs' own column, y={own[0]!r}, or {remedy}"
         raise InvalidTarget(
             f"there is a -1 among the classes {listed(classes)}: pass unlabelled=-1 if it means unlabelled; "
-            f"if it is a class, {remedy}"
+            "if it is a class, read the graphs with label= that column and pass y='y', or call it otherwise"
         )
     if fitting:
         _check_two(classes)
         counts = np.bincount(codes[codes != UNLABELLED])
         once = [label for label, count in zip(classes, counts, strict=True) if count == 1]
         if once:
-            warnings.warn(
-                f"{len(once)} of {len(classes)} classes have a single labelled graph ({listed(once)})",
-                TargetWarning,
-                stacklevel=3,
-            )
+            problem = f"{len(once)} of {len(classes)} classes have a single labelled graph ({listed(once)})"
+            warnings.warn(problem, TargetWarning, stacklevel=3)
     return ClassTargets(raw.names[0], codes, classes)
 
 

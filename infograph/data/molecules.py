@@ -108,14 +108,8 @@ def from_molecules(
 
     Args:
         items: the molecules.
-        ids: the user's ids; the position otherwise.
-        errors: "raise" at the first bad molecule, or "skip" it and list it in `GraphSet.rejected`.
-        schema: the schema of a fitted model: molecules are read with its options.
-        hydrogens: whether hydrogens become nodes; None as `schema` says, else no.
-        stereo: whether mirror images and E / Z isomers differ; None as `schema` says, else no.
+        ids, errors, schema, hydrogens, stereo, salts: as in `infograph.read_graphs`.
         descriptors: whether atoms get the further columns above; None as `schema` says, else no.
-        salts: "keep" all pieces of a molecule, or "strip" counter-ions and solvents by the rule of
-            `SaltStripper`; None as `schema` says, else "keep".
         keep_smiles: whether to keep the canonical SMILES; without, reading is about a third faster, and more
             where no option asks for further columns.
     """
@@ -129,9 +123,8 @@ def from_molecules(
     given = {"hydrogens": hydrogens, "stereo": stereo, "salts": salts, "descriptors": descriptors}
     fitted = dict(schema.options) if schema is not None else {}
     chosen = {name: fitted.get(name) if value is None else value for name, value in given.items()}
-    hydrogens, stereo, descriptors = (bool(chosen[key]) for key in ("hydrogens", "stereo", "descriptors"))
-    salts = "strip" if chosen["salts"] == "strip" else "keep"
-    builder = _Builder(hydrogens, stereo, descriptors, salts, keep_smiles)
+    flags = (bool(chosen[key]) for key in ("hydrogens", "stereo", "descriptors"))
+    builder = _Builder(*flags, strip=chosen["salts"] == "strip", keep_smiles=keep_smiles)
     good: list[str | int] = []
     rejected: list[Rejected] = []
     with rdBase.BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
@@ -150,44 +143,50 @@ def from_molecules(
 
 
 class _Builder:
-    """Collects molecules column by column, in arrays of single bytes."""
+    """Collects molecules column by column, in arrays of single bytes.
+
+    Arcs come out sorted by source, then target, from one numpy pass over the bond-order matrices of many
+    molecules: a matrix of RDKit costs 3 us for nine heavy atoms, visiting its bonds one by one 30 us.
+    """
 
     def __init__(
-        self, hydrogens: bool, stereo: bool, descriptors: bool, salts: Salts, keep_smiles: bool
+        self, hydrogens: bool, stereo: bool, descriptors: bool, *, strip: bool, keep_smiles: bool
     ) -> None:
         from rdkit import Chem
         from rdkit.Chem import rdCIPLabeler
 
         self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
-        bare = not (hydrogens or stereo or descriptors or keep_smiles or salts == "strip")
+        bare = not (hydrogens or stereo or descriptors or keep_smiles or strip)
         self.parse = _quick_parser() if bare else Chem.MolFromSmiles
-        self.hydrogens, self.stereo, self.keep_smiles = hydrogens, stereo, keep_smiles
-        self.salts, self.strip = salts, SaltStripper().strip if salts == "strip" else None
+        self.hydrogens, self.stereo, self.descriptors = hydrogens, stereo, descriptors
+        self.strip, self.keep_smiles = SaltStripper().strip if strip else None, keep_smiles
         self.stripped: list[str] = []
         self.smiles: list[str] = []
-        self.descriptors, self.sizes = descriptors, array("q")
-        self.atoms: list[tuple[Column, Callable[[Any], int], array[int]]] = [
-            (ELEMENT, Chem.Atom.GetAtomicNum, array("B")),
-            (CHARGE, Chem.Atom.GetFormalCharge, array("b")),
+        self.sizes = array("q")
+        getters: list[tuple[Column, Callable[[Any], int], str]] = [
+            (ELEMENT, Chem.Atom.GetAtomicNum, "B"),
+            (CHARGE, Chem.Atom.GetFormalCharge, "b"),
         ]
         if not hydrogens:
-            self.atoms.append((HYDROGENS, Chem.Atom.GetTotalNumHs, array("B")))
+            getters.append((HYDROGENS, Chem.Atom.GetTotalNumHs, "B"))
         elif descriptors:
-            attached = partial(Chem.Atom.GetTotalNumHs, includeNeighbors=True)
-            self.atoms.append((HYDROGENS, attached, array("B")))
-        self.aromatic_place = len(self.atoms)  # among the columns; bonds tell it, which is quicker
+            getters.append((HYDROGENS, partial(Chem.Atom.GetTotalNumHs, includeNeighbors=True), "B"))
+        self.aromatic_place = len(getters)  # among the columns; bonds tell it, which is quicker
         if stereo:
-            self.atoms.append((CHIRALITY, _chirality, array("B")))
+            getters.append((CHIRALITY, _chirality, "B"))
         if descriptors:
-            self.atoms.append((ATOMIC_NUMBER, Chem.Atom.GetAtomicNum, array("B")))
-            self.atoms.append((HYBRIDISATION, _hybridisation, array("b")))
-        self.bonds = Bonds(stereo=stereo)
+            getters += [(ATOMIC_NUMBER, Chem.Atom.GetAtomicNum, "B"), (HYBRIDISATION, _hybridisation, "b")]
+        self.atoms = [(column, getter, array(code)) for column, getter, code in getters]
         self.positions: list[NDArray[np.float64]] | None = []
+        self.waiting: list[NDArray[np.float64]] = []  # matrices
+        self.n_cells = 0
+        self.arcs: list[tuple[IntArray, IntArray, NDArray[np.float64]]] = []
 
     def add(self, item: Any) -> None:
         """Add one molecule, or raise a ValueError that says why not and leave everything as it was."""
         chem = self.chem
-        mol = heavy = self.parse(item) if isinstance(item, str) and item else None
+        mol: Any = self.parse(item) if isinstance(item, str) and item else None
+        heavy = mol
         if mol is None:
             mol = _sanitise(item)
             heavy = chem.RemoveHs(mol)
@@ -204,7 +203,7 @@ class _Builder:
             self.assign_labels(mol)
         n_atoms = mol.GetNumAtoms()
         self.sizes.append(n_atoms)
-        self.bonds.add(mol)
+        self._add_bonds(mol, n_atoms)
         atoms = list(map(mol.GetAtomWithIdx, range(n_atoms)))  # half the time of mol.GetAtoms()
         for _, getter, values in self.atoms:
             values.extend(map(getter, atoms))
@@ -214,29 +213,81 @@ class _Builder:
             else:
                 self.positions = None  # not every molecule has coordinates
 
+    def _add_bonds(self, mol: Any, n_atoms: int) -> None:
+        if n_atoms > LARGE:
+            self._flush()
+            edges, values = _bonds(mol, self.stereo)
+            arcs, values = np.hstack([edges, edges[::-1]]), np.tile(values, 2)
+            order = np.lexsort(arcs[::-1])
+            self.arcs.append((np.array([len(order)]), arcs[:, order], values[order]))
+            return
+        matrix = self.chem.GetAdjacencyMatrix(mol, useBO=True, force=True)  # (n, n)
+        if self.stereo or np.count_nonzero(matrix) != 2 * mol.GetNumBonds():
+            edges, values = _bonds(mol, self.stereo)
+            matrix[edges[0], edges[1]] = matrix[edges[1], edges[0]] = values
+        self.waiting.append(matrix)
+        self.n_cells += n_atoms * n_atoms
+        if self.n_cells > CELLS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self.waiting:
+            return
+        sizes = np.array([len(matrix) for matrix in self.waiting])
+        cells = np.concatenate([matrix.ravel() for matrix in self.waiting])
+        found = np.flatnonzero(cells)
+        starts = pointer(sizes**2)
+        molecule = np.searchsorted(starts, found, side="right") - 1
+        edges = np.stack(np.divmod(found - starts[molecule], sizes[molecule]))  # (2, arcs)
+        self.arcs.append((np.bincount(molecule, minlength=len(sizes)), edges.astype(np.int32), cells[found]))
+        self.waiting, self.n_cells = [], 0
+
     def build(self, ids: NDArray[Any], rejected: tuple[Rejected, ...]) -> GraphSet:
-        edge_counts, edges, bond, stereo = self.bonds.arcs()
+        self._flush()
+        counts, edges, values = (np.concatenate(part, axis=-1) for part in zip(*self.arcs, strict=True))
+        bond = ORDERS[(values % SHIFT * 2).astype(np.int32)]  # (E,)
         node_ptr = pointer(np.array(self.sizes, np.int64))
         node: Columns = [(column, _codes(column, values)) for column, _, values in self.atoms]
         aromatic = np.zeros(node_ptr[-1], np.int32)
-        sources = edges[0] + np.repeat(node_ptr[:-1], edge_counts)
+        sources = edges[0] + np.repeat(node_ptr[:-1], counts)
         aromatic[sources[bond == BOND.categories.index("aromatic")]] = 1  # such atoms have such bonds
         node.insert(self.aromatic_place, (AROMATIC, aromatic))
         if self.positions:
             node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
-        edge: Columns = [(BOND, bond), (STEREO, stereo)] if self.stereo else [(BOND, bond)]
+        edge: Columns = [(BOND, bond)]
+        if self.stereo:
+            edge.append((STEREO, (values // SHIFT).astype(np.int32)))
         graph: Columns = [(SMILES, np.array(self.smiles, np.str_))] if self.keep_smiles else []
         if self.strip is not None:
             graph.append((STRIPPED, np.array(self.stripped, np.str_)))
         options: list[tuple[str, Category]] = [("hydrogens", self.hydrogens), ("stereo", self.stereo)]
-        options += [("salts", self.salts), *([("descriptors", True)] if self.descriptors else [])]
+        options.append(("salts", "keep" if self.strip is None else "strip"))
+        options += [("descriptors", True)] if self.descriptors else []
         levels = {"node": node, "edge": edge, "graph": graph}
         columns: Any = {level: tuple(column for column, _ in pairs) for level, pairs in levels.items()}
         arrays: Any = {level: {column.name: v for column, v in pairs} for level, pairs in levels.items()}
-        schema = Schema(**columns, options=tuple(options))
         return GraphSet(
-            node_ptr, pointer(edge_counts), edges, **arrays, ids=ids, schema=schema, rejected=rejected
+            node_ptr,
+            pointer(counts),
+            edges.astype(np.int32),
+            **arrays,
+            ids=ids,
+            schema=Schema(**columns, options=tuple(options)),
+            rejected=rejected,
         )
+
+
+def _bonds(mol: Any, stereo: bool) -> tuple[IntArray, NDArray[np.float64]]:
+    """Each bond once, and what stands for it in the matrix."""
+    bonds = mol.GetBonds()
+    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
+    values = np.array([bond.GetBondTypeAsDouble() or OTHER for bond in bonds], np.float64)
+    if stereo:
+        labels = [bond.GetProp("_CIPCode") if bond.HasProp("_CIPCode") else "none" for bond in bonds]
+        known = STEREO.categories
+        codes = [known.index(label) if label in known else STEREO.unknown for label in labels]
+        values += SHIFT * np.array(codes, np.float64)
+    return np.array(ends, np.int64).reshape(-1, 2).T, values
 
 
 def _chirality(atom: Any) -> int:
@@ -289,12 +340,10 @@ def _sanitise(item: Any) -> Any:
 def _reason(said: str) -> str:
     """RDKit's complaint without time stamps and without the SMILES repeated, in brackets."""
     lines = [re.sub(r"^\[[\d:]+\]\s*(SMILES Parse Error: )?", "", line) for line in said.splitlines()]
-    lines = [line for line in lines if line.strip()]
-    if not lines:
-        return ""
-    what = re.sub(r" (for input|while parsing): .*$", "", lines[0]).strip()
-    place = re.search(r"around position \d+", "\n".join(lines))
-    return f" ({what} {place[0]})" if place else f" ({what})"
+    what = next((line for line in lines if line.strip()), "")
+    what = re.sub(r" (for input|while parsing): .*$", "", what).strip()
+    place = re.search(r"around position \d+", said)
+    return f" ({what} {place[0]})" if place else f" ({what})" if what else ""
 
 
 def _quick_parser() -> Callable[[str], Any]:
@@ -329,21 +378,14 @@ class SaltStripper:
     """Reduces molecules of several pieces to one, by a fixed rule.
 
     The piece that is kept is the first of this order:
-      1. pieces with carbon before pieces without, so that metal ions, halides, sulphate and water go (and
-         carbonate, cyanide and the like with them);
+      1. pieces with carbon before pieces without (carbonate, cyanide and the like count as without);
       2. pieces that are no common partner of salts and solvates (`PARTNERS`: citric acid, tosylic acid,
-         tromethamine, ethanol ...) before those that are, so that a small drug is kept and its large
-         counter-ion is not;
+         ethanol ...) before those that are, so that a small drug is kept and its large counter-ion is not;
       3. more heavy atoms before fewer; then the larger mass; then the canonical SMILES that sorts first.
 
-    A molecule of inorganic pieces only, such as sodium chloride, is nothing but salt and stays as it is; so
-    does every molecule of one piece, whatever its charge. Metals that are drawn with a bond are not cut off.
-    Of a mixture of two drugs the larger one is kept.
-
-    Charges: a kept piece with a net charge is neutralised where adding or taking away hydrogens can do that
-    (RDKit's `Uncharger`), because the ion that balanced it is gone: the sodium salt of an acid becomes the
-    acid, a hydrochloride the amine; quaternary ammonium keeps its charge. A piece without a net charge, such
-    as the zwitterion in a hydrate, stays as it was drawn.
+    A molecule of one piece, or of inorganic pieces only, stays as it is. A kept piece with a net charge is
+    neutralised where hydrogens can do that (RDKit's `Uncharger`), because the ion that balanced it is gone:
+    the sodium salt of an acid becomes the acid; quaternary ammonium keeps its charge, zwitterions theirs.
     """
 
     def __init__(self) -> None:
@@ -394,69 +436,3 @@ class SaltStripper:
         neutral = self.uncharge(self.chem.RemoveHs(piece))  # hydrogens that are atoms would stay
         self.chem.SanitizeMol(neutral)
         return neutral
-
-
-class Bonds:
-    """Collects the bonds of molecules; arcs come out sorted by source, then target.
-
-    One numpy pass over the bond-order matrices of many molecules: a matrix of RDKit costs 3 us for nine heavy
-    atoms, visiting its bonds one by one 30 us. With `stereo`, CIP labels must have been assigned.
-    """
-
-    def __init__(self, *, stereo: bool = False) -> None:
-        from rdkit.Chem import GetAdjacencyMatrix
-
-        self.stereo, self.matrix = stereo, GetAdjacencyMatrix
-        self.waiting: list[NDArray[np.float64]] = []
-        self.n_cells = 0
-        self.parts: list[tuple[IntArray, IntArray, NDArray[np.float64]]] = []
-
-    def add(self, mol: Any) -> None:
-        n_atoms = mol.GetNumAtoms()
-        if n_atoms > LARGE:
-            self._flush()
-            edges, values = _bonds(mol, self.stereo)
-            arcs, values = np.hstack([edges, edges[::-1]]), np.tile(values, 2)
-            order = np.lexsort(arcs[::-1])
-            self.parts.append((np.array([len(order)]), arcs[:, order], values[order]))
-            return
-        matrix = self.matrix(mol, useBO=True, force=True)  # (n, n)
-        if self.stereo or np.count_nonzero(matrix) != 2 * mol.GetNumBonds():
-            edges, values = _bonds(mol, self.stereo)
-            matrix[edges[0], edges[1]] = matrix[edges[1], edges[0]] = values
-        self.waiting.append(matrix)
-        self.n_cells += n_atoms * n_atoms
-        if self.n_cells > CELLS:
-            self._flush()
-
-    def arcs(self) -> tuple[IntArray, IntArray, NDArray[np.int32], NDArray[np.int32]]:
-        """Arcs per molecule (G,), their ends (2, E), and the codes of `bond` and `stereo` (E,)."""
-        self._flush()
-        counts, edges, values = (np.concatenate(part, axis=-1) for part in zip(*self.parts, strict=True))
-        bond = ORDERS[(values % SHIFT * 2).astype(np.int32)]
-        return counts, edges.astype(np.int32), bond, (values // SHIFT).astype(np.int32)
-
-    def _flush(self) -> None:
-        if not self.waiting:
-            return
-        sizes = np.array([len(matrix) for matrix in self.waiting])
-        cells = np.concatenate([matrix.ravel() for matrix in self.waiting])
-        found = np.flatnonzero(cells)
-        starts = pointer(sizes**2)
-        molecule = np.searchsorted(starts, found, side="right") - 1
-        edges = np.stack(np.divmod(found - starts[molecule], sizes[molecule]))  # (2, arcs)
-        self.parts.append((np.bincount(molecule, minlength=len(sizes)), edges.astype(np.int32), cells[found]))
-        self.waiting, self.n_cells = [], 0
-
-
-def _bonds(mol: Any, stereo: bool) -> tuple[IntArray, NDArray[np.float64]]:
-    """Each bond once, and what stands for it in the matrix."""
-    bonds = mol.GetBonds()
-    ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
-    values = np.array([bond.GetBondTypeAsDouble() or OTHER for bond in bonds], np.float64)
-    if stereo:
-        labels = [bond.GetProp("_CIPCode") if bond.HasProp("_CIPCode") else "none" for bond in bonds]
-        known = STEREO.categories
-        codes = [known.index(label) if label in known else STEREO.unknown for label in labels]
-        values += SHIFT * np.array(codes, np.float64)
-    return np.array(ends, np.int64).reshape(-1, 2).T, values

@@ -29,7 +29,7 @@ from infograph.data.units import LABEL, match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 LABELS = "labels.csv"
-GEXF_VERSIONS = ("1.2draft", "1.3", "1.1draft")
+XML = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf}
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
@@ -39,16 +39,11 @@ MALFORMED = (ValueError, LookupError, TypeError, AttributeError)  # what network
 def network_files(folder: Path) -> list[Path]:
     """The files of a folder that hold one graph each, sorted by name with numbers as numbers."""
     others = (".", LABELS, "readme", "license")
+    files = [path for path in folder.iterdir() if path.is_file() and kind(path) in NETWORKS]
     return sorted(
-        (
-            path
-            for path in folder.iterdir()
-            if path.is_file() and kind(path) in NETWORKS and not path.name.casefold().startswith(others)
-        ),
+        (path for path in files if not path.name.casefold().startswith(others)),
         key=lambda path: [
-            (int(part), "") if part.isdigit() else (-1, part)
-            for part in re.split(r"(\d+)", path.name)
-            if part
+            (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)
         ],
     )
 
@@ -79,50 +74,34 @@ def _with_labels(
     graphs: GraphSet, files: Sequence[Path], ids: Sequence[str], path: Path, options: ReadOptions
 ) -> GraphSet:
     cells, own = read_cells(path), {file.name: name for file, name in zip(files, ids, strict=True)}
+    (_, keys), *others = cells.columns.items()
     rows: dict[str, int] = {}
-    for row, given in enumerate(cells.columns[cells.names[0]]):
+    for row, given in enumerate(keys):
         graph_id = given if given in ids else own.get(given, given)
         if graph_id not in ids or graph_id in rows:
             what = "stands there twice" if graph_id in rows else "has no file in the folder"
             raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
         rows[graph_id] = row
-    label = match_name(cells.names[1:], options.label or "label")
+    columns = {name: [values[rows[i]] if i in rows else "" for i in ids] for name, values in others}
+    label = match_name(columns, options.label or "label")
     if label is None and options.label is not None:
-        raise InvalidParameter(f"label={options.label!r}: {path} has no such column, only {cells.names[1:]}")
-    columns = {
-        name: [cells.columns[name][rows[i]] if i in rows else "" for i in ids] for name in cells.names[1:]
-    }
+        raise InvalidParameter(f"label={options.label!r}: {path} has no such column, only {list(columns)}")
     return with_columns(graphs, columns, label, lambda index: f"file {ids[index]}")
 
 
 def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
-    if not path.stat().st_size:
-        raise InvalidFile(f"{path} is empty")
     try:
-        graph = nx.read_graphml(path) if kind(path) == ".graphml" else _read_gexf(path)
+        graph = XML[kind(path)](path)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            declared = {
-                item.get("id") for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node"
-            }
-        strange = next((node for node in graph.nodes if node not in declared), None)  # made up by networkx
-        if strange is not None:
-            raise ValueError(f"an edge leads to node {strange!r}, which is not among the nodes")
-        return graph
+            items = (item for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node")
+            declared = {item.get("id") for item in items}
+        for node in set(graph) - declared:  # made up by networkx
+            raise ValueError(f"an edge leads to node {node!r}, which is not among the nodes")
     except (ParseError, nx.NetworkXException, OSError, EOFError, *MALFORMED) as error:
-        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
-
-
-def _read_gexf(path: Path) -> nx.Graph:
-    problems: list[Exception] = []
-    for version in GEXF_VERSIONS:
-        try:
-            graph = nx.read_gexf(path, version=version)
-        except nx.NetworkXError as error:  # another version
-            problems.append(error)
-            continue
+        raise InvalidFile(f"{path} is empty, truncated or no {kind(path)[1:]} file: {error}") from error
+    if kind(path) == ".gexf":
         graph.graph.pop("mode", None)  # of the format, not of the graph
-        return graph
-    raise problems[0]
+    return graph
 
 
 def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
@@ -140,18 +119,23 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
         line = line.strip()
         if not line or line[0] in "#%":
             continue
+        ends, brace, rest = line.partition("{")
+        try:
+            data = dict(ast.literal_eval(brace + rest)) if brace else {}
+        except (ValueError, SyntaxError, TypeError) as error:
+            problem = f"{(brace + rest)[:60]!r} is no dictionary of attributes"
+            raise InvalidFile(f"{path}, line {number}: {problem}") from error
         if separator == "":
-            first = line.partition("{")[0]
-            separator = delimiter(first) if any(mark in first for mark in ",;\t") else None
-        cells, data = _split(line, separator, f"{path}, line {number}")
+            separator = delimiter(ends) if any(mark in ends for mark in ",;\t") else None
+        cells = [cell.strip().strip('"') for cell in ends.split(separator)]
+        while len(cells) > 1 and not cells[-1]:
+            cells.pop()
         if not edges and not nodes and len(cells) > 1 and cells[0].casefold() in HEADERS:
             names = cells[2:]
         elif len(cells) == 1 and not data:
             nodes.append(cells[0])
         elif len(cells) < 2 or len(cells) > 2 + len(names):
-            raise InvalidFile(
-                f"{path}, line {number}: {line[:60]!r} is no edge; expected two ids and a weight"
-            )
+            raise InvalidFile(f"{path}, line {number}: {line[:60]!r} is no edge: two ids and a weight")
         else:
             data.update(zip(names, map(_value, cells[2:]), strict=False))
             edges.append((cells[0], cells[1], {k: v for k, v in data.items() if v is not None}))
@@ -172,21 +156,6 @@ def looks_like_edges(cells: Sequence[str]) -> bool:
     return len(cells) in (2, 3) and all(isinstance(_value(cell), int) for cell in cells[:2])
 
 
-def _split(line: str, separator: str | None, place: str) -> tuple[list[str], dict[str, Any]]:
-    """The cells of a line, and the attributes in the dictionary at its end."""
-    ends, brace, rest = line.partition("{")
-    data: dict[str, Any] = {}
-    if brace:
-        try:
-            data = dict(ast.literal_eval(brace + rest))
-        except (ValueError, SyntaxError, TypeError) as error:
-            raise InvalidFile(f"{place}: {(brace + rest)[:60]!r} is no dictionary of attributes") from error
-    cells = [cell.strip().strip('"') for cell in ends.split(separator)]
-    while len(cells) > 1 and not cells[-1]:
-        cells.pop()
-    return cells, data
-
-
 def _value(cell: str) -> int | float | str | None:
     for number in (int, float):
         try:
@@ -196,7 +165,6 @@ def _value(cell: str) -> int | float | str | None:
     return cell or None
 
 
-XML = (".graphml", ".gexf")
 EDGE_LISTS = (".edgelist", ".edges", ".txt", ".csv", ".tsv")
 NETWORKS: dict[str, Callable[[Path, ReadOptions], nx.Graph]] = {
     **dict.fromkeys(XML, _read_xml),

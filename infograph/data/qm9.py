@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,8 @@ def read_qm9(
         n_jobs: processes that parse; by default one per core, and this one alone for a few thousand rows.
         progress: called with molecules done and molecules in all.
     """
+    from joblib import Parallel, cpu_count, delayed
+
     try:
         import rdkit  # noqa: F401
     except ImportError as error:
@@ -110,12 +112,15 @@ def read_qm9(
         if left != 0:
             read.append(_read_file(file, left))
     atoms = concatenate(read)
-    parts: list[GraphSet] = []
-    for graphs in _with_bonds([atoms[start : start + ROWS] for start in range(0, len(atoms), ROWS)], n_jobs):
-        parts.append(graphs)
+    parts = [atoms[start : start + ROWS] for start in range(0, len(atoms), ROWS)]
+    if n_jobs is None:  # starting processes takes a second
+        n_jobs = cpu_count() if len(parts) > 4 else 1
+    made: list[GraphSet] = []  # joblib's processes need no `if __name__ == "__main__"`
+    for graphs in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(match_bonds)(p) for p in parts):
+        made.append(graphs)
         if progress is not None:
-            progress(sum(map(len, parts)), len(atoms))
-    return concatenate(parts)
+            progress(sum(map(len, made)), len(atoms))
+    return concatenate(made)
 
 
 def find_qm9(folder: Path) -> Path | None:
@@ -190,32 +195,6 @@ def _lists(path: Path, cells: Any, convert: Callable[[str], float]) -> tuple[NDA
     return np.array(values), np.array(counts)
 
 
-def _with_bonds(parts: list[GraphSet], n_jobs: int | None) -> Iterable[GraphSet]:
-    """The graphs of all parts, in order; joblib's processes need no `if __name__ == "__main__"`."""
-    from joblib import Parallel, cpu_count, delayed
-
-    if n_jobs is None:  # starting processes takes a second
-        n_jobs = cpu_count() if len(parts) > 4 else 1
-    if n_jobs == 1:
-        return map(_make_graphs, parts)
-    jobs: Iterable[GraphSet] = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_make_graphs)(part) for part in parts
-    )
-    return jobs
-
-
-def _make_graphs(atoms: GraphSet) -> GraphSet:
-    graphs = match_bonds(atoms)
-    positions = atoms.node["position"]
-    source, target = graphs.edge_index
-    lengths = np.sqrt(((positions[source] - positions[target]) ** 2).sum(axis=1))
-    graphs = graphs.with_column("node", POSITION, positions.astype(np.float32))
-    graphs = graphs.with_column("edge", DISTANCE, lengths.astype(np.float32))
-    for column in TARGETS:
-        graphs = graphs.with_column("graph", column, atoms.graph[column.name])
-    return replace(graphs, ids=atoms.ids)
-
-
 # The bonds of QM9: its files have coordinates and a SMILES, but do not say which atom is which.
 #
 # Four rules are tried in this order; what a molecule's bonds come from is its graph column `bonds`:
@@ -235,10 +214,7 @@ def _make_graphs(atoms: GraphSet) -> GraphSet:
 
 
 def match_bonds(atoms: GraphSet) -> GraphSet:
-    """Molecules with atoms in the order of the coordinates; ids are 0 ... G-1.
-
-    Columns are those of `from_molecules(hydrogens=True, descriptors=True)` and `bonds`.
-    """
+    """The graphs of `read_qm9` for molecules as a file states them."""
     from rdkit import rdBase
 
     rules: tuple[Rule, ...] = (lambda smiles, *_: smiles, permuted, perceived, linked)
@@ -262,7 +238,18 @@ def match_bonds(atoms: GraphSet) -> GraphSet:
                 parts.append(graphs.with_column("graph", BONDS, np.full(len(graphs), outcome, np.int32)))
                 left = np.setdiff1d(left, graphs.ids)
     joined = concatenate(parts)
-    return _without_guesses(joined[np.argsort(joined.ids)] if len(parts) > 1 else joined)
+    joined = joined[np.argsort(joined.ids)] if len(parts) > 1 else joined
+    untyped = joined.graph["bonds"][joined.node_graph] == OUTCOMES.index("distances")  # (N,)
+    if untyped.any():  # what RDKit says of atoms whose bonds have no type is a guess
+        for column in (CHARGE, AROMATIC, HYBRIDISATION):
+            joined.node[column.name][untyped] = column.unknown
+    source, target = joined.edge_index
+    lengths = np.sqrt(((positions[source] - positions[target]) ** 2).sum(axis=1))
+    joined = joined.with_column("node", POSITION, positions.astype(np.float32))
+    joined = joined.with_column("edge", DISTANCE, lengths.astype(np.float32))
+    for column in TARGETS:
+        joined = joined.with_column("graph", column, atoms.graph[column.name])
+    return replace(joined, ids=atoms.ids)
 
 
 def fits(graphs: GraphSet, atoms: GraphSet) -> NDArray[np.bool_]:
@@ -361,18 +348,6 @@ def _plain(numbers: Any, first: Any, second: Any) -> Any:
     return mol.GetMol()
 
 
-def _without_guesses(graphs: GraphSet) -> GraphSet:
-    """Unknown instead of what RDKit says of atoms whose bonds have no type."""
-    untyped = graphs.graph["bonds"][graphs.node_graph] == OUTCOMES.index("distances")  # (N,)
-    if not untyped.any():
-        return graphs
-    unknown = {
-        column.name: np.where(untyped, column.unknown, graphs.node[column.name]).astype(np.int32)
-        for column in (CHARGE, AROMATIC, HYBRIDISATION)
-    }
-    return replace(graphs, node={**graphs.node, **unknown})
-
-
 def check_energy_unit(unit: str | None) -> None:
     """Refuse a unit that energies do not come in."""
     if unit is not None and unit not in HARTREE:
@@ -398,25 +373,20 @@ def atomisation_energies(graphs: GraphSet) -> GraphSet:
     What is left is what the bonds are worth, three orders of magnitude smaller than the total, and negative.
     """
     element = graphs.schema.column("node", "element")
-    targets = {name: graphs.schema.column("graph", name) for name in ATOM_ENERGIES}
-    missing = [name for name, column in targets.items() if column is None or column.unit not in HARTREE]
+    units = {column.name: column.unit for column in graphs.schema.graph if column.unit in HARTREE}
+    missing = [name for name in ATOM_ENERGIES if name not in units]
     if element is None or missing:
         raise SchemaMismatch(
             f"atomisation energies need the node column 'element' and the graph columns U0, U, H and G in "
             f"{' or '.join(HARTREE)}; {', '.join(missing) or 'element'} is missing or in another unit"
         )
-    codes = graphs.node["element"]
-    present = [element.categories[code] if code < element.unknown else None for code in np.unique(codes)]
-    strange = [symbol for symbol in present if symbol not in ATOM_ENERGIES["U0"]]
-    if strange:
-        raise SchemaMismatch(
-            f"no free-atom energy of {strange[0] or 'an unknown element'}: QM9 has H, C, N, O and F only"
-        )
+    codes, symbols = graphs.node["element"], [*map(str, element.categories), "an unknown element"]
     columns: dict[str, NDArray[Any]] = dict(graphs.graph)
-    for name, column in targets.items():
-        per_code = np.zeros(element.unknown)
-        for symbol, energy in ATOM_ENERGIES[name].items():
-            per_code[element.categories.index(symbol)] = energy * HARTREE[column.unit if column else ""]
-        free = np.bincount(graphs.node_graph, weights=per_code[codes], minlength=len(graphs))  # (G,)
-        columns[name] = columns[name] - free
+    for name, energies in ATOM_ENERGIES.items():
+        per_code = np.array([energies.get(symbol, np.nan) for symbol in symbols]) * HARTREE[units[name]]
+        for code in codes[np.isnan(per_code)[codes]].tolist():
+            raise SchemaMismatch(f"no free-atom energy of {symbols[code]}: QM9 has H, C, N, O and F only")
+        columns[name] = columns[name] - np.bincount(
+            graphs.node_graph, weights=per_code[codes], minlength=len(graphs)
+        )
     return replace(graphs, graph=columns)

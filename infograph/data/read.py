@@ -20,7 +20,7 @@ from infograph.data.convert import ReadOptions as ReadOptions
 from infograph.data.graphset import MARKER, GraphSet, Rejected, open_graphs
 from infograph.data.labels import MISSING
 from infograph.data.qm9 import HARTREE, atomisation_energies, in_units
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Column, Schema, no_column
 from infograph.data.units import LABEL, graph_column, split_header, with_units
 from infograph.errors import (
     FileMissing,
@@ -101,7 +101,7 @@ def read_graphs(
         energies: the unit that graph columns of energies shall have: "hartree", "eV", "kcal/mol", "kJ/mol".
         atomisation: whether U0, U, H and G of QM9's molecules are relative to the free atoms.
         download: whether a data set of the catalogue may be fetched where it is not on this machine.
-        progress: called while a data set is downloaded or parsed for the first time, see `load_dataset`.
+        progress: called while QM9 is parsed for the first time, see `load_dataset`.
     """
     options = ReadOptions(
         errors=errors,
@@ -146,42 +146,31 @@ def read(
     if graphs is None:
         graphs = _read_name(str(source), options, download, progress)
     if options.label is not None and graphs.schema.column("graph", LABEL) is None:
-        raise SchemaMismatch(
-            f"no graph column {options.label!r} in {source}; the graphs have: {_listed(graphs.schema.graph)}"
-        )
+        raise no_column(graphs.schema, "graph", options.label)
     if options.weight is not None and options.schema is None and graphs.schema.weight is None:
-        raise SchemaMismatch(
-            f"no edge column {options.weight!r} in {source} that could be a weight; the edges have: "
-            f"{_listed(graphs.schema.edge)}"
-        )
+        raise no_column(graphs.schema, "edge", options.weight)
     return with_units(graphs, options.units, options.label)
-
-
-def _listed(columns: Sequence[Column]) -> str:
-    return ", ".join(repr(column.name) for column in columns) or "none"
 
 
 def _read_name(text: str, options: ReadOptions, download: bool, progress: OnProgress | None) -> GraphSet:
     """A text that is no path: a data set of the catalogue, or one SMILES. Nothing is sent of any other."""
     from infograph.data.datasets import load_dataset
-    from infograph.data.datasets import unknown as unknown_name
     from infograph.data.molecules import from_molecules
 
     try:
         return _select(load_dataset(text, download=None if download else False, progress=progress), options)
-    except UnknownDataset as unknown:
-        try:
-            return from_molecules([text], **{**options.of_molecules, "errors": "raise"})
-        except InvalidGraph as error:
-            smiles = f"no SMILES either ({error.problem})"
-        except MissingExtra as error:
-            smiles = f"not read as a SMILES ({error})"
-        if Path(text).suffix or len(Path(text).parts) > 1:
-            raise FileMissing(
-                f"{text} does not exist, and is {smiles}; expected {KNOWN}, a data set's name, or a SMILES"
-            ) from unknown
-        shown = repr(text if len(text) <= 60 else f"{text[:60]}...")
-        raise UnknownDataset(f"{shown} is no file or folder, {smiles}, and {unknown_name(text)}") from unknown
+    except UnknownDataset as error:
+        unknown = error
+    try:
+        return from_molecules([text], **{**options.of_molecules, "errors": "raise"})
+    except InvalidGraph as error:
+        smiles = f"no SMILES either ({error.problem})"
+    except MissingExtra as error:
+        smiles = f"not read as a SMILES ({error})"
+    if Path(text).suffix or len(Path(text).parts) > 1:
+        raise FileMissing(f"{text} does not exist, and is {smiles}; expected {KNOWN}") from unknown
+    shown = repr(text if len(text) <= 60 else f"{text[:60]}...")
+    raise UnknownDataset(f"{shown} is no file or folder, {smiles}, and {unknown}") from unknown
 
 
 def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
@@ -263,20 +252,23 @@ def text_lines(path: Path) -> Iterator[str]:
         raise InvalidFile(f"{path} is empty")
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Consecutive rows of a table of text."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Consecutive rows of a file."""
 
-    names: list[str]  # the header
-    columns: dict[str, list[str]]
-    lines: list[int]  # on which each row begins
-    broken: dict[int, Rejected] = field(default_factory=dict)  # rows of another length than the header
+    columns: Mapping[str, Any]  # texts, or an Arrow array where the file has types
+    lines: Sequence[object]  # where each row stands in the file
+    broken: dict[int, str] = field(default_factory=dict)  # what is wrong with a row
+    molecules: Sequence[Any] = ()  # SMILES or RDKit molecules
+    smiles: str | None = None  # the column of the molecules, if they are in one
+    ids: Sequence[str] | None = None  # of a format that has them outside its columns
+    counted: str = "line"  # what `lines` counts
 
     def place(self, row: int) -> str:
-        return f"line {self.lines[row]}"
+        return f"{self.counted} {self.lines[row]}"
 
 
-def cell_blocks(path: Path, size: int | None = None) -> Iterator[Cells]:
+def cell_blocks(path: Path, size: int | None = None) -> Iterator[Rows]:
     """A CSV or TSV file, `size` rows at a time (None: all at once); without rows there is no block.
 
     What separates cells is found out. Empty lines before the header do not count; others are no rows, except
@@ -294,29 +286,34 @@ def cell_blocks(path: Path, size: int | None = None) -> Iterator[Cells]:
                 yield from waiting
                 waiting = []
 
-    rows = filled()
+    rows, width = filled(), len(names)
     while block := list(islice(rows, size)):
-        lines, cells = [line for line, _ in block], [row for _, row in block]
+        lines, cells = (list(part) for part in zip(*block, strict=True))
         broken = {
-            index: Rejected(index, index, f"{len(row)} cells, while the header has {len(names)}")
+            index: f"{len(row)} cells, while the header has {width}"
             for index, row in enumerate(cells)
-            if len(row) != len(names)
+            if len(row) != width
         }
         for index in broken:
-            cells[index] = [""] * len(names)
+            cells[index] = [""] * width
         columns = {name: [row[position] for row in cells] for position, name in enumerate(names)}
-        yield Cells(names, columns, lines, broken)
+        yield Rows(columns, lines, broken)
 
 
-def read_cells(path: Path, errors: Errors = "raise") -> Cells:
-    """A whole CSV or TSV file; errors="raise" refuses rows of another length than the header's."""
-    cells = next(cell_blocks(path), None)
-    if cells is None:
+def read_cells(path: Path, errors: Errors = "raise") -> Rows:
+    """A whole CSV or TSV file."""
+    return whole(path, cell_blocks(path), errors)
+
+
+def whole(path: Path, blocks: Iterator[Rows], errors: Errors) -> Rows:
+    """The one block of a file that is read whole; errors="raise" refuses broken rows."""
+    rows = next(blocks, None)
+    if rows is None:
         raise InvalidFile(f"{path} has a header and no rows")
-    for row, broken in cells.broken.items():
+    for row, problem in rows.broken.items():
         if errors == "raise":
-            raise InvalidFile(f"{path}, {cells.place(row)}: {broken.problem}")
-    return cells
+            raise InvalidFile(f"{path}, {rows.place(row)}: {problem}")
+    return rows
 
 
 def header(path: Path, rows: Iterator[tuple[int, list[str]]] | None = None) -> list[str]:
@@ -352,44 +349,40 @@ def delimiter(line: str) -> str:
     return max(",;\t", key=line.count)
 
 
-def typed(cells: Any) -> tuple[list[Any], bool]:
-    """What the cells of a column mean, None where a value is missing; and whether all are whole numbers.
+def typed(cells: Any) -> list[Any]:
+    """What the cells of a column mean: floats if all are numbers, else as they are; None where missing.
 
-    Texts are floats if all of them are numbers. A comma counts as a decimal point where all cells are such
-    numbers and not all look like thousands. Arrow arrays are of their own type: only their numbers are
-    numbers, and whole ones that a float would round are texts.
+    A comma counts as a decimal point where all cells are such numbers and not all look like thousands. Arrow
+    arrays are of their own type: only numbers are numbers, and whole ones that a float would round are texts.
     """
     if not isinstance(cells, list):
         return _typed_array(cells)
     given = [cell.strip() for cell in cells if cell.strip().casefold() not in MISSING]
-    commas = any("," in cell for cell in given) and all(
-        re.fullmatch(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?", cell) for cell in given
+    commas = (
+        any("," in cell for cell in given)
+        and all(re.fullmatch(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?", cell) for cell in given)
+        and not all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})?", cell) for cell in given)
     )
-    thousands = all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})?", cell) for cell in given)
-    try:
-        if not given:
-            raise ValueError("nothing to tell by")
-        point = "." if commas and not thousands else ","
-        numbers = [
-            None if cell.strip().casefold() in MISSING else float(cell.replace(",", point)) for cell in cells
-        ]
-    except ValueError:
-        return [cell or None for cell in cells], False
-    return numbers, all(number is None or number.is_integer() for number in numbers)
+    point = "." if commas else ","
+    with suppress(ValueError):
+        if given:
+            return [
+                None if cell.strip().casefold() in MISSING else float(cell.replace(",", point))
+                for cell in cells
+            ]
+    return [cell or None for cell in cells]
 
 
-def _typed_array(cells: Any) -> tuple[list[Any], bool]:
+def _typed_array(cells: Any) -> list[Any]:
     import pyarrow as pa
 
     values, of = cells.to_pylist(), cells.type
-    if pa.types.is_boolean(of):
-        return values, False
-    real = pa.types.is_floating(of) or pa.types.is_decimal(of)
     exact = pa.types.is_integer(of) and all(value is None or abs(value) <= EXACT for value in values)
-    if real or exact:
-        numbers = [None if value is None or value != value else float(value) for value in values]
-        return numbers, all(number is None or number.is_integer() for number in numbers)
-    return [None if value is None or value == "" else str(value) for value in values], False
+    if exact or pa.types.is_floating(of) or pa.types.is_decimal(of):
+        return [None if value is None or value != value else float(value) for value in values]
+    if pa.types.is_boolean(of):
+        return list(values)
+    return [None if value is None or value == "" else str(value) for value in values]
 
 
 def with_columns(
@@ -406,12 +399,14 @@ def with_columns(
         if out:
             good = [row for row in range(len(cells)) if row not in out]
             cells = [cells[row] for row in good] if isinstance(cells, list) else cells.take(good)
-        values, whole = typed(cells)
-        numeric = any(isinstance(value, float) for value in values)
-        known = Column(name, "float", unit=split_header(name)[1]) if numeric else None
-        if name == label:
-            values = [int(value) if whole and isinstance(value, float) else value for value in values]
-            known = replace(known, name=LABEL) if known and not whole else Column(LABEL, "categorical")
+        values = typed(cells)
+        numbers = [value for value in values if isinstance(value, float)]
+        known = Column(name, "float", unit=split_header(name)[1]) if numbers else None
+        if name == label and all(number.is_integer() for number in numbers):
+            values = [int(value) if isinstance(value, float) else value for value in values]
+            known = Column(LABEL, "categorical")
+        elif name == label and known:
+            known = replace(known, name=LABEL)
         stored, column = store_graph_column(name, values, known)
         graphs = graphs.with_column("graph", column, stored)
     return replace(graphs, rejected=placed(graphs.rejected, place))

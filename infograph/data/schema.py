@@ -80,9 +80,7 @@ class Column:
     def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """An encoder's inputs: one-hot rows, or standardised floats. (rows, encoded_width)."""
         if self.kind == "categorical":
-            one_hot = np.vstack(
-                [np.eye(self.unknown, dtype=np.float32), np.zeros((1, self.unknown), np.float32)]
-            )
+            one_hot = np.eye(self.unknown + 1, self.unknown, dtype=np.float32)
             return cast(NDArray[np.float32], one_hot[values])
         rows = np.asarray(values, dtype=np.float64).reshape(len(values), self.width)
         if self.mean:
@@ -132,12 +130,11 @@ class Schema:
         if names is None:
             return self
         names = [names] if isinstance(names, str) else list(names)
-        columns: tuple[Column, ...] = getattr(self, level)
-        missing = [name for name in names if name not in {column.name for column in columns}]
-        if missing:
-            have = ", ".join(repr(column.name) for column in columns) or "none"
-            raise SchemaMismatch(f"no {level} column {missing[0]!r}; the graphs have: {have}")
-        return self.replace(level, (dataclasses.replace(c, used=c.name in names) for c in columns))
+        for name in names:
+            if self.column(level, name) is None:
+                raise no_column(self, level, name)
+        columns = (dataclasses.replace(c, used=c.name in names) for c in getattr(self, level))
+        return self.replace(level, columns)
 
     def replace(self, level: Level, columns: Iterable[Column]) -> Schema:
         """A copy with other columns at one level."""
@@ -145,32 +142,33 @@ class Schema:
         return dataclasses.replace(self, **changed)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        content: dict[str, Any] = {
-            level: list(map(_without_defaults, getattr(self, level))) for level in LEVELS
-        }
+        """JSON-ready form; what is as by default is left out."""
+        content: dict[str, Any] = {level: [] for level in LEVELS}
+        defaults = {field.name: field.default for field in dataclasses.fields(Column)}
+        for level in LEVELS:
+            for column in getattr(self, level):
+                changed = {name: v for name, v in vars(column).items() if v != defaults[name]}
+                content[level].append(
+                    {name: list(v) if isinstance(v, tuple) else v for name, v in changed.items()}
+                )
         return {**content, "options": dict(self.options)} if self.options else content
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Schema:
         """The inverse of `to_dict`."""
+
+        def column(entry: dict[str, Any]) -> Column:
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+            return Column(**values)
+
         try:
-            columns = {
-                level: tuple(
-                    Column(**{name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()})
-                    for entry in content[level]
-                )
-                for level in LEVELS
-            }
+            columns = {level: tuple(map(column, content[level])) for level in LEVELS}
             return cls(**columns, options=tuple(content.get("options", {}).items()))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidFile(f"not a schema: {error!r}") from error
 
 
-def _without_defaults(column: Column) -> dict[str, Any]:
-    defaults = {field.name: field.default for field in dataclasses.fields(column)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in vars(column).items()
-        if value != defaults[name]
-    }
+def no_column(schema: Schema, level: Level, name: str) -> SchemaMismatch:
+    """What to raise where a column is asked for that is not there."""
+    have = ", ".join(repr(column.name) for column in getattr(schema, level)) or "none"
+    return SchemaMismatch(f"no {level} column {name!r}; the graphs have: {have}")

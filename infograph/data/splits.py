@@ -53,9 +53,8 @@ def semi_supervised_split(
 ) -> Split:
     """The paper's split of QM9, drawn at random: labelled, validation, test; the rest is unlabelled.
 
-    The defaults are the numbers of the paper. Test and validation graphs are drawn first, so
-    that a seed gives the same ones however many graphs are labelled, and fewer labelled graphs are some of
-    the more.
+    The defaults are the numbers of the paper. A seed gives the same test and validation graphs however many
+    are labelled, and fewer labelled graphs are some of the more.
 
     Args:
         graphs: the graphs, or how many there are.
@@ -68,9 +67,7 @@ def semi_supervised_split(
     n_graphs = _count(graphs)
     if sum(sizes.values()) > n_graphs:
         asked = ", ".join(f"{name}={size:,}" for name, size in sizes.items())
-        raise InvalidParameter(
-            f"{asked} are {sum(sizes.values()):,} graphs, but there are only {n_graphs:,}: ask for fewer"
-        )
+        raise InvalidParameter(f"{asked} are {sum(sizes.values()):,} graphs, but there are {n_graphs:,}")
     order = np.random.default_rng(seed).permutation(n_graphs)
     tested, validated, trained, rest = np.split(order, np.cumsum(list(sizes.values())))
     return Split(trained, validated, tested, unlabelled=rest)
@@ -94,14 +91,10 @@ def share_stops(n_graphs: int, shares: Sequence[float]) -> tuple[int, int]:
     """Where training and validation end among `n_graphs`; a part with a share above 0 has one at least."""
     given = np.asarray(shares, np.float64)
     if given.shape != (3,) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9 or given[0] == 0:
-        raise InvalidParameter(
-            f"shares={shares!r}: expected three numbers that add up to 1, the first above 0"
-        )
+        raise InvalidParameter(f"shares={shares!r}: expected three numbers that add up to 1, the first not 0")
     wanted = given > 0
     if n_graphs < wanted.sum():
-        raise InvalidParameter(
-            f"{n_graphs} graphs cannot be split into {wanted.sum()} parts: give more graphs, or a share of 0"
-        )
+        raise InvalidParameter(f"{n_graphs} graphs cannot be split into {wanted.sum()} parts: give more")
     held_out = np.maximum(np.rint(given[1:] * n_graphs).astype(int), wanted[1:])
     while held_out.sum() >= n_graphs:  # rounding left nothing to train on
         held_out[held_out.argmax()] -= 1
@@ -131,11 +124,7 @@ def scaffold_split(
 
     The largest scaffolds come first. One of more than half as many molecules as validation or test shall have
     goes where most room is; any other to a part that is drawn, in proportion to their room, from those where
-    it fits. Single molecules come last and fill what is left, so sizes are exact where there are enough of
-    them, and else about as close to the shares as whole scaffolds allow.
-
-    A molecule without rings has no scaffold. Each such molecule is a group of its own (its repetitions with
-    it), because all of them together would be one huge group of molecules that have little in common.
+    it fits. Each molecule without rings is a group of its own (its repetitions with it).
 
     With `target`, shares are those of the labelled molecules. Unlabelled molecules are `unlabelled`, unless
     their scaffold is one of validation or test: then they are in no part, because training may not see it.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from infograph.data.read import (
     SMILES_FILES,
     TABLES,
     ReadOptions,
+    Rows,
     cell_blocks,
     header,
     in_file,
@@ -32,6 +33,7 @@ from infograph.data.read import (
     placed,
     read,
     text_lines,
+    whole,
     with_columns,
 )
 from infograph.data.units import match_name
@@ -52,28 +54,11 @@ BUFFER = 1 << 20  # bytes of a Parquet column that are read at a time, instead o
 READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "stereo", "salts")
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Consecutive rows of a file of molecules."""
-
-    molecules: Sequence[Any]  # SMILES or RDKit molecules; a `Rejected` where a row is broken
-    columns: Mapping[str, Any]  # texts, or an Arrow array where the file has types
-    place: Callable[[int], str]  # where a row stands in the file
-    smiles: str | None = None  # the column of the molecules, if they are in one
-    ids: Sequence[str] | None = None  # of a format that has them outside its columns
-    broken: Mapping[int, Rejected] = field(default_factory=dict)
-
-
 def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     """All molecules of a file; its other columns become graph columns."""
-    rows = next(_rows(path, options), None)
-    if rows is None:
-        raise InvalidFile(f"{path} has a header and no rows")
-    for row, broken in rows.broken.items():
-        if options.errors == "raise":
-            raise InvalidFile(f"{path}, {rows.place(row)}: {broken.problem}")
-    label = chosen_column(rows.columns, options.label, "label", path)
-    own = chosen_column(rows.columns, options.id, "id", path)
+    rows = whole(path, _rows(path, options), options.errors)
+    label = _chosen(rows.columns, options.label, "label", path)
+    own = _chosen(rows.columns, options.id, "id", path)
     if own is None and rows.ids is None:
         own = _distinct_ids(rows, path)
     names = (rows.ids if own is None else texts(rows.columns[own])) or []
@@ -81,7 +66,7 @@ def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):  # "007" stays text
         ids = [int(name) for name in names]
     try:
-        graphs = from_molecules(rows.molecules, ids=ids if any(names) else None, **options.of_molecules)
+        graphs = from_molecules(_items(rows), ids=ids if any(names) else None, **options.of_molecules)
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, rows.place) from error
     columns = {}
@@ -93,22 +78,26 @@ def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     return with_columns(graphs, columns, label, rows.place)
 
 
+def _items(rows: Rows) -> list[Any]:
+    items = list(rows.molecules)
+    for row, problem in rows.broken.items():
+        items[row] = Rejected(row, row, problem)
+    return items
+
+
 def _distinct_ids(rows: Rows, path: Path) -> str | None:
     """A column that is called like ids and whose values are all given and different; or a warning."""
-    unfit = []
-    for name in id_columns(rows.columns):
+    unfit = ""
+    for name in _called(rows.columns, ID_NAMES):
         values = [text for row, text in enumerate(texts(rows.columns[name])) if row not in rows.broken]
         if all(values) and len(set(values)) == len(values):
             return name
-        repeated = next((text for text, times in Counter(values).items() if text and times > 1), None)
-        unfit.append((name, f"repeats {repeated!r}" if repeated else "has empty cells"))
+        (text, times), *_ = Counter(values).most_common(1)
+        why = f"repeats {text!r}" if text and times > 1 else "has empty cells"
+        unfit = unfit or f"the column {name!r} {why}"
     if unfit:
-        name, why = unfit[0]
-        warnings.warn(
-            f"{path}: the column {name!r} {why}, so graphs are numbered by position; "
-            f"id={name!r} takes it all the same",
-            stacklevel=2,
-        )
+        problem = f"{path}: {unfit}, so graphs are numbered by position; id= takes it all the same"
+        warnings.warn(problem, stacklevel=2)
     return None
 
 
@@ -122,28 +111,24 @@ def texts(column: Any) -> list[str]:
 def is_molecule_table(path: Path, options: ReadOptions) -> bool:
     """Whether a CSV file is one of molecules, and not an edge list."""
     names = header(path)
-    return options.smiles is not None or bool(smiles_columns(names)) or not looks_like_edges(names)
+    return options.smiles is not None or bool(_called(names, SMILES_NAMES)) or not looks_like_edges(names)
 
 
-def smiles_columns(names: Sequence[str]) -> list[str]:
-    """The columns that are called like SMILES, the best first."""
-    lower = {name.strip().casefold(): name for name in reversed(names)}
-    return [lower[name] for name in SMILES_NAMES if name in lower]
+def _called(names: Iterable[str], like: Sequence[str]) -> list[str]:
+    """The columns that are called so."""
+    return [name for name in names if name.strip().casefold() in like]
 
 
-def _required_smiles(names: Sequence[str], options: ReadOptions, path: Path) -> str:
-    found = smiles_columns(names) if options.smiles is None else {options.smiles}.intersection(names)
-    for column in found:
-        return column
-    raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
+def _smiles_column(names: Sequence[str], options: ReadOptions, path: Path) -> str:
+    if options.smiles in names:
+        return str(options.smiles)
+    found = _called(names, SMILES_NAMES) if options.smiles is None else []
+    if not found:
+        raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
+    return min(found, key=lambda name: SMILES_NAMES.index(name.strip().casefold()))
 
 
-def id_columns(names: Iterable[str]) -> list[str]:
-    """The columns that are called like ids."""
-    return [name for name in names if name.strip().casefold() in ID_NAMES]
-
-
-def chosen_column(names: Iterable[str], chosen: str | None, option: str, path: Path) -> str | None:
+def _chosen(names: Iterable[str], chosen: str | None, option: str, path: Path) -> str | None:
     """The column that `chosen` names, with or without the unit in its header."""
     found = None if chosen is None else match_name(names, chosen)
     if chosen is not None and found is None:
@@ -167,10 +152,9 @@ def _rows(
 
 
 def _table_rows(path: Path, options: ReadOptions, size: int | None) -> Iterator[Rows]:
-    for cells in cell_blocks(path, size):
-        smiles = _required_smiles(cells.names, options, path)
-        molecules = [cells.broken.get(row, text) for row, text in enumerate(cells.columns[smiles])]
-        yield Rows(molecules, cells.columns, cells.place, smiles, broken=cells.broken)
+    for rows in cell_blocks(path, size):
+        smiles = _smiles_column(list(rows.columns), options, path)
+        yield replace(rows, molecules=rows.columns[smiles], smiles=smiles)
 
 
 def _parquet_rows(
@@ -183,21 +167,18 @@ def _parquet_rows(
     try:
         with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
             names, total = file.schema_arrow.names, file.metadata.num_rows
-            smiles, wanted = _required_smiles(names, options, path), names
+            smiles, wanted = _smiles_column(names, options, path), names
             if columns is not None:
-                own = id_column(names, options, path)
-                kept = kept_columns(names, columns, own, path)
+                own = _id_column(names, options, path)
+                kept = _kept_columns(names, columns, own, path)
                 wanted = list(dict.fromkeys([smiles, *([own] if own else []), *kept]))
             batches = (
                 file.iter_batches(size, columns=wanted) if size else [file.read(wanted)] if total else []
             )
             for batch in batches:
-                yield Rows(
-                    texts(batch.column(smiles)),
-                    {name: batch.column(name) for name in wanted},
-                    _counted("row", range(start + 1, start + 1 + batch.num_rows)),
-                    smiles,
-                )
+                numbers = range(start + 1, start + 1 + batch.num_rows)
+                cells = {name: batch.column(name) for name in wanted}
+                yield Rows(cells, numbers, molecules=texts(cells[smiles]), smiles=smiles, counted="row")
                 start += batch.num_rows
             if start != total:
                 raise InvalidFile(f"{path} is damaged: {start} rows, {total} expected")
@@ -205,14 +186,10 @@ def _parquet_rows(
         raise InvalidFile(f"{path} is damaged or no Parquet file: {error}") from error
 
 
-def _counted(what: str, numbers: Sequence[int]) -> Callable[[int], str]:
-    return lambda row: f"{what} {numbers[row]}"
-
-
 def _smi_rows(path: Path, size: int | None) -> Iterator[Rows]:
     """One molecule per line: a SMILES, then optionally white space and an id. A header line is tolerated."""
 
-    def rows() -> Iterator[tuple[int, str, str]]:
+    def filled() -> Iterator[tuple[int, str, str]]:
         waiting: list[tuple[int, str, str]] = []  # blank lines at the end are no rows
         for number, line in enumerate(text_lines(path), start=1):
             smiles, *rest = line.split(maxsplit=1) or [""]
@@ -223,10 +200,10 @@ def _smi_rows(path: Path, size: int | None) -> Iterator[Rows]:
                 yield from waiting
                 waiting = []
 
-    found = rows()
-    while block := list(islice(found, size)):
+    rows = filled()
+    while block := list(islice(rows, size)):
         lines, smiles, ids = (list(part) for part in zip(*block, strict=True))
-        yield Rows(smiles, {SMILES: smiles}, _counted("line", lines), SMILES, ids)
+        yield Rows({SMILES: smiles}, lines, molecules=smiles, smiles=SMILES, ids=ids)
 
 
 def _sdf_rows(path: Path) -> Iterator[Rows]:
@@ -239,31 +216,29 @@ def _sdf_rows(path: Path) -> Iterator[Rows]:
     if "M  END" not in text:
         raise InvalidFile(f"{path} is truncated or no SDF file: it has no line 'M  END'")
     titles, molecules, properties = [], [], []
-    lines: list[int] = []
-    broken: dict[int, Rejected] = {}
+    places: list[str] = []
+    broken: dict[int, str] = {}
     line = 1
     for record in re.split(r"^\$\$\$\$.*\n?", text, flags=re.MULTILINE):
         if record.strip():
-            row, ends = len(lines), len(re.findall(r"^M  END", record, flags=re.MULTILINE))
-            block = record.partition("M  END")[0] + "M  END\n"
             with rdBase.BlockLogs():
+                block = record.partition("M  END")[0] + "M  END\n"
                 mol = Chem.MolFromMolBlock(block, removeHs=False)
                 mol = mol or Chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
-            if not ends:
-                broken[row] = Rejected(row, row, "the record is cut off, it has no line 'M  END'")
-            elif ends > 1:
-                broken[row] = Rejected(row, row, f"{ends} molecules in one record: no lines '$$$$' between")
-            lines.append(line)
+            ends = len(re.findall(r"^M  END", record, flags=re.MULTILINE))
+            if ends != 1:
+                broken[len(places)] = f"the record has {ends} lines 'M  END': cut off, or no '$$$$' between"
+            elif mol is None:
+                broken[len(places)] = "no readable molecule block"
+            places.append(f"{len(places) + 1} (line {line})")
             titles.append(record.partition("\n")[0].strip())
-            molecules.append(broken.get(row) or mol or Rejected(row, row, "no readable molecule block"))
+            molecules.append(mol)
             found = re.findall(r"^>.*?<([^>\n]+)>.*\n((?:.+\n?)*)", record, flags=re.MULTILINE)
             properties.append({name: value.strip() for name, value in found})
         line += record.count("\n") + 1
     names = dict.fromkeys(name for each in properties for name in each)
     columns = {name: [each.get(name, "") for each in properties] for name in names}
-    yield Rows(
-        molecules, columns, lambda row: f"record {row + 1} (line {lines[row]})", ids=titles, broken=broken
-    )
+    yield Rows(columns, places, broken, molecules, ids=titles, counted="record")
 
 
 # A shard -> blocks of rows: molecules read as they stream by, other graphs read whole and cut.
@@ -322,20 +297,19 @@ def read_blocks(
         yield from _cut(shard, size, options, columns)
         return
     for rows in _rows(path, options, size, columns):
-        own = id_column(rows.columns, options, path)
+        own = _id_column(rows.columns, options, path)
         names = texts(rows.columns[own]) if own else rows.ids or [""] * len(rows.molecules)
         ids = [name or f"{shard.name}:{start + row}" for row, name in enumerate(names)]
-        stored = {name: rows.columns[name] for name in kept_columns(rows.columns, columns, own, path)}
+        stored = {name: rows.columns[name] for name in _kept_columns(rows.columns, columns, own, path)}
         arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}
         graphs: GraphSet | None = None
         try:
             how = {**options.of_molecules, "errors": "skip"}
-            graphs = from_molecules(rows.molecules, ids=ids, keep_smiles=False, **how)
+            graphs = from_molecules(_items(rows), ids=ids, keep_smiles=False, **how)
             graphs, rejected = replace(graphs, rejected=()), graphs.rejected
         except NothingLeft as error:
             rejected = error.rejected
-        typed = kind(path) == ".parquet"
-        yield Block(start, ids, arrays, graphs, placed(rejected, rows.place), typed)
+        yield Block(start, ids, arrays, graphs, placed(rejected, rows.place), kind(path) == ".parquet")
         start += len(ids)
 
 
@@ -346,20 +320,20 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
     graphs: GraphSet | None = None
     try:
         graphs = read(Path(shard.path), replace(options, errors="skip", label=None, units={}))
-        rejected = graphs.rejected
-        graphs = replace(graphs, rejected=())
+        graphs, rejected = replace(graphs, rejected=()), graphs.rejected
     except InvalidFile as error:
         if not isinstance(error.__cause__, NothingLeft) or not error.__cause__.rejected:
             raise
         rejected = error.__cause__.rejected
-    own = [] if graphs is None else graphs.ids.tolist()
-    total = len(own) + len(rejected)
-    good = np.delete(np.arange(total), np.array([each.index for each in rejected], np.int64))  # (G,)
-    position = np.full(total, -1)  # of the graph of every row
-    position[good] = np.arange(len(good))
+    total = len(rejected) + (0 if graphs is None else len(graphs))
     ids = [f"{shard.name}:{row}" for row in range(total)]
-    named = [*zip(good.tolist(), own, strict=True), *((each.index, each.graph_id) for each in rejected)]
-    for row, name in named:
+    position = np.full(total, -1)  # of the graph of every row
+    named = {each.index: each.graph_id for each in rejected}
+    if graphs is not None:
+        rows = np.delete(np.arange(total), list(named))
+        position[rows] = np.arange(len(graphs))
+        named |= dict(zip(rows.tolist(), graphs.ids.tolist(), strict=True))
+    for row, name in named.items():
         ids[row] = ids[row] if name == row else str(name)
     known = [] if graphs is None else [column.name for column in graphs.schema.graph]
     kept = known if columns is None else list(columns)
@@ -392,16 +366,16 @@ def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | No
     else:
         names = header(path) if kind(path) in TABLES else [SMILES]
         schema = pa.schema([(name, pa.string()) for name in names])
-    kept = kept_columns(schema.names, columns, id_column(schema.names, options, path), path)
+    kept = _kept_columns(schema.names, columns, _id_column(schema.names, options, path), path)
     return pa.schema([schema.field(name) for name in kept])
 
 
-def id_column(names: Iterable[str], options: ReadOptions, path: Path) -> str | None:
+def _id_column(names: Iterable[str], options: ReadOptions, path: Path) -> str | None:
     """The column of the ids: the chosen one, or the first that is called like ids."""
-    return chosen_column(names, options.id, "id", path) or next(iter(id_columns(names)), None)
+    return _chosen(names, options.id, "id", path) or next(iter(_called(names, ID_NAMES)), None)
 
 
-def kept_columns(
+def _kept_columns(
     names: Iterable[str], columns: Sequence[str] | None, own: str | None, path: Path
 ) -> list[str]:
     """The columns to write beside the vectors."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +25,14 @@ from infograph.errors import FileMissing, InvalidFile
 ARCS = "_A.txt"
 DEPTH = 2  # PyG keeps NAME/raw/NAME_A.txt, a zip unpacked by hand often has NAME/NAME/NAME_A.txt
 FRESH_COPY = "the file is truncated or damaged: get a fresh copy"
-Numbers = Literal["whole", "real"]
 File = Path | zipfile.Path
 
 
 def read_tu(path: str | Path, name: str | None = None) -> GraphSet:
     """Read a TU data set from its zip or folder.
 
-    Nodes come from the graph indicator, so isolated ones count. Arcs keep their direction; in every graph
-    they come out sorted by target, then source. Repeated rows are one arc, with the labels of the first; a
-    self-loop is one arc. Columns (numbered where a table has several, as in `label_0`):
+    Arcs keep their direction, and come out sorted by target, then source. Repeated rows are one arc, with the
+    labels of the first. Columns (numbered where a table has several, as in `label_0`):
 
       * node: `label` (categories) and `attributes` (floats);
       * edge: the same, which encoders see only when asked to (`used=False`);
@@ -86,14 +85,10 @@ def _read_indicator(file: File) -> IntArray:
     (indicator,) = _read_table(file, "whole", width=1)
     if indicator.min() < 1:
         raise _bad_row(file, indicator.argmin(), f"graph {indicator.min()}, but graphs count from 1")
-    if indicator.max() > len(indicator):
-        raise InvalidFile(f"{file}: {indicator.max()} graphs for {len(indicator)} nodes; {FRESH_COPY}")
-    graph = indicator.astype(np.int32) - 1
-    counts = np.bincount(graph)
-    if not counts.all():
-        empty = (counts == 0).argmax() + 1
-        raise InvalidFile(f"{file}: graph {empty} of {len(counts)} has no nodes; {FRESH_COPY}")
-    return graph
+    counts = np.bincount(indicator[indicator <= len(indicator)])[1:]
+    if indicator.max() > len(indicator) or not counts.all():
+        raise InvalidFile(f"{file}: not all of {indicator.max()} graphs have nodes; {FRESH_COPY}")
+    return indicator.astype(np.int32) - 1
 
 
 def _read_arcs(file: File, graph: IntArray) -> list[IntArray]:
@@ -118,40 +113,37 @@ def _read_level(
     file: Callable[[str], File], level: Level, n_rows: int, order: IntArray
 ) -> tuple[dict[str, NDArray[Any]], tuple[Column, ...]]:
     """Labels and attributes of nodes, arcs or graphs, their rows in this order."""
-    tables: dict[str, list[NDArray[Any]]] = {}
-    labels, attributes = file(f"{level}_labels"), file(f"{level}_attributes")
-    if labels.exists():
-        tables["y" if level == "graph" else "label"] = _read_table(labels, "whole")
-    if attributes.exists():
-        table = tables["attributes"] = _read_table(attributes, "real")
-        for values in table:  # NaN in a graph's attribute is a missing target
-            bad = np.isinf(values) if level == "graph" else ~np.isfinite(values)
-            if bad.any():
-                problem = f"{values[bad.argmax()]} is no finite number"
-                raise _bad_row(attributes, bad.argmax(), problem)
-        if level != "graph" and len(table) > 1:
-            tables["attributes"] = [np.stack(table, axis=1)]
     stored: dict[str, NDArray[Any]] = {}
     columns: list[Column] = []
-    for name, table in tables.items():
+    for part, numbers in (("labels", "whole"), ("attributes", "real")):
+        own = file(f"{level}_{part}")
+        if not own.exists():
+            continue
+        table = _read_table(own, numbers)
         if len(table[0]) != n_rows:
-            own = attributes if name == "attributes" else labels
             things, other = ("arcs", "A") if level == "edge" else (f"{level}s", "graph_indicator")
             counted = f"{len(table[0])} rows, but {file(other)} has {n_rows} {things}"
             raise InvalidFile(f"{own} has {counted}; one of the two is damaged: get a fresh copy")
+        for values in table if part == "attributes" else ():  # NaN in a graph's attribute is a missing target
+            bad = np.isinf(values) if level == "graph" else ~np.isfinite(values)
+            if bad.any():
+                raise _bad_row(own, bad.argmax(), f"{values[bad.argmax()]} is no finite number")
+        if part == "attributes" and level != "graph" and len(table) > 1:
+            table = [np.stack(table, axis=1)]
+        name = part if part == "attributes" else "y" if level == "graph" else "label"
         for place, values in enumerate(table):
             column = Column(name if len(table) == 1 else f"{name}_{place}", "float", width=values[:1].size)
-            if values.dtype.kind == "f":
-                stored[column.name] = values[order]
-            else:
-                categories, codes = np.unique(values[order], return_inverse=True)
+            values = values[order]
+            if part == "labels":
+                categories, values = np.unique(values, return_inverse=True)
                 column = replace(column, kind="categorical", categories=tuple(categories.tolist()))
-                stored[column.name] = codes.astype(np.int32)
+                values = values.astype(np.int32)
+            stored[column.name] = values
             columns.append(column)
     return stored, tuple(columns)
 
 
-def _read_table(file: File, numbers: Numbers, width: int | None = None) -> list[NDArray[Any]]:
+def _read_table(file: File, numbers: str, width: int | None = None) -> list[NDArray[Any]]:
     """The columns of a table without a header: int32, int64 where needed ("1.0" counts as 1), or float32.
 
     Spaces around numbers, CRLF line ends, blank lines and a byte-order mark are tolerated.
@@ -234,42 +226,34 @@ def _files(path: Path, name: str | None = None) -> Callable[[str], File]:
 
 def find_tu(folder: Path, name: str) -> Path | None:
     """`NAME.zip` or `NAME/` inside `folder`, or `folder` itself if it is the set's own; any case."""
-    try:
-        children = {child.name.casefold(): child for child in sorted(folder.iterdir(), reverse=True)}
-    except OSError:
-        return None
-    archive = children.get(f"{name}.zip".casefold())
-    if archive is not None and archive.is_file():
-        return archive
-    own = children.get(name.casefold())
-    if own is not None and own.is_dir() and _holds(own, name, DEPTH):
-        return own
-    return folder if _holds(folder, name, 0) or _holds(folder / "raw", name, 0) else None
+    wanted, inside = name.casefold(), sorted(folder.iterdir()) if folder.is_dir() else []
+    for child in inside:
+        if child.name.casefold() == f"{wanted}.zip" and child.is_file():
+            return child
+    for child in inside:
+        if child.name.casefold() == wanted and wanted in _names(_below(child, f"*{ARCS}")):
+            return child
+    own = [*folder.glob(f"*{ARCS}"), *folder.glob(f"raw/*{ARCS}")]
+    return folder if wanted in _names(own) else None
 
 
 def list_tu(folder: Path) -> list[str]:
     """The names of the TU sets in a folder."""
-    try:
-        children = [child for child in folder.iterdir() if not child.name.startswith(".")]
-    except OSError:
-        return []
-    folders = [child.name for child in children if child.is_dir() and _holds(child, child.name, DEPTH)]
-    archives = [child.stem for child in children if child.suffix.lower() == ".zip" and _is_set(child)]
-    own = [path.name.removesuffix(ARCS) for path in folder.glob(f"*{ARCS}")]
-    return sorted({*folders, *archives, *own})
+    found = {path.name.removesuffix(ARCS) for path in folder.glob(f"*{ARCS}")}
+    for child in folder.iterdir() if folder.is_dir() else ():
+        if child.name.startswith("."):
+            continue
+        if child.suffix.lower() == ".zip":
+            with suppress(InvalidFile):
+                found |= {child.stem} if _files(child, child.stem)("graph_indicator").exists() else set()
+        elif child.name.casefold() in _names(_below(child, f"*{ARCS}")):
+            found.add(child.name)
+    return sorted(found)
 
 
-def _below(folder: Path, pattern: str, depth: int = DEPTH) -> list[Path]:
-    return [path for d in range(depth + 1) for path in folder.glob("*/" * d + pattern)]
+def _below(folder: Path, pattern: str) -> list[Path]:
+    return [path for depth in range(DEPTH + 1) for path in folder.glob("*/" * depth + pattern)]
 
 
-def _holds(folder: Path, name: str, depth: int) -> bool:
-    wanted = f"{name}{ARCS}".casefold()
-    return any(path.name.casefold() == wanted for path in _below(folder, f"*{ARCS}", depth))
-
-
-def _is_set(archive: Path) -> bool:
-    try:
-        return _files(archive, archive.stem)("graph_indicator").exists()
-    except InvalidFile:
-        return False
+def _names(files: list[Path]) -> set[str]:
+    return {path.name.removesuffix(ARCS).casefold() for path in files}

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from infograph.data.graphset import GraphSet
-from infograph.data.schema import Column, Schema
-from infograph.errors import InvalidParameter, SchemaMismatch
+from infograph.data.schema import Column, Schema, no_column
+from infograph.errors import InvalidParameter
 
 LABEL = "y"  # the graph column of labels, as in the benchmark sets
 # A, C, N, P, U, W, d and e are left out: in brackets they are more often anything else.
@@ -64,8 +64,7 @@ def graph_column(schema: Schema, name: str) -> Column:
     found = match_name((column.name for column in schema.graph), name)
     column = None if found is None else schema.column("graph", found)
     if column is None:
-        have = ", ".join(repr(column.name) for column in schema.graph) or "none"
-        raise SchemaMismatch(f"no graph column {name!r}; the graphs have: {have}")
+        raise no_column(schema, "graph", name)
     return column
 
 

@@ -14,7 +14,7 @@ from infograph.data.colours import edge_width, group_rows, node_width, open_colo
 from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Role, Schema
-from infograph.errors import FileMissing, InvalidFile
+from infograph.errors import InvalidFile
 
 
 def plain_refinement(graphs: GraphSet, rounds: int, arc_keys: list[object]) -> list[list[object]]:
@@ -86,17 +86,16 @@ def test_a_round_says_what_its_colours_are_made_of(graphs):
             assert np.array_equal(per_colour[after[node]], counts)
 
 
-def test_edge_labels_and_weights_split_colours():
+def test_weights_split_colours_and_minus_zero_is_zero():
     ring = np.array([[0, 1, 2, 3], [1, 2, 3, 0]])
-    plain = assemble([Record(4, ring)])
-    weights = {"w": np.array([1.0, 2.0, 1.0, 2.0])}
     known = Schema(edge=(Column("w", "float", role="weight"),))
-    weighted = assemble([Record(4, ring, edge=weights)], columns=known)
-    assert refine(plain, 1).n_colours(1) == 1
+    weighted = assemble([Record(4, ring, edge={"w": np.array([1.0, 2.0, 1.0, 2.0])})], columns=known)
+    assert refine(assemble([Record(4, ring)]), 1).n_colours(1) == 1
     colouring = refine(weighted, 1)
-    assert colouring.n_colours(1) == 2
-    assert colouring.edge_table.shape == (1, 0)  # a weight is no feature
+    assert colouring.n_colours(1) == 2 and colouring.edge_table.shape == (1, 0)  # a weight is no feature
     assert sorted(colouring.rounds[0].incoming.toarray().ravel().tolist()) == [1.0, 2.0]
+    codes, first = group_rows([np.array([0.0, -0.0, 1.0])])
+    assert codes.tolist() == [0, 0, 1] and first.tolist() == [0, 2]
 
 
 def test_a_stable_partition_is_not_refined_again(corner_cases):
@@ -164,12 +163,3 @@ def test_saved_colours_open_as_memory_maps(corner_cases, tmp_path):
     (tmp_path / "c" / "colours_1.npy").write_bytes(b"no array")
     with pytest.raises(InvalidFile, match="colour the graphs again"):
         open_colouring(tmp_path / "c")
-    (tmp_path / "c" / "colours_1.npy").unlink()
-    with pytest.raises(FileMissing, match=r"colours_1\.npy is missing"):
-        open_colouring(tmp_path / "c")
-
-
-def test_minus_zero_is_zero():
-    codes, first = group_rows([np.array([0.0, -0.0, 1.0])])
-    assert codes.tolist() == [0, 0, 1]
-    assert first.tolist() == [0, 2]

@@ -48,16 +48,6 @@ def test_any_hashable_node_ids_directions_and_multiplicities() -> None:
     assert arcs(graphs, 3) == [(0, 1), (0, 1), (1, 0)]
 
 
-def test_weights_multiply_messages() -> None:
-    graph = nx.Graph()
-    graph.add_edge("a", "b", strength=2)
-    graph.add_edge("b", "c", strength=0.5)
-    graphs = as_graphset([graph], edge=["strength"], weight="strength")
-    assert graphs.schema.weight is not None and graphs.schema.features("edge") == ()
-    weights = dict(zip(map(tuple, graphs.edges.T.tolist()), graphs.edge["strength"].tolist(), strict=True))
-    assert weights == {(0, 1): 2.0, (1, 0): 2.0, (1, 2): 0.5, (2, 1): 0.5}
-
-
 def test_kinds_of_attributes() -> None:
     graph = nx.path_graph(3)
     values = {
@@ -93,8 +83,9 @@ def test_what_only_some_graphs_show() -> None:
     assert as_graphset([chain(x=1), chain(x=1.5)], node="x").node["x"].tolist() == [1, 1, 1.5, 1.5]
     lonely = as_graphset([nx.empty_graph(2), chain(edge=[1.0, 2.0])], edge="w")
     assert lonely.edge["w"].tolist() == [[1, 2], [1, 2]] and lonely.schema.edge[0].width == 2
+    weighted = as_graphset([chain(edge=2)], edge="w", weight="w").schema
+    assert weighted.weight is not None and weighted.features("edge") == ()
     assert as_graphset([chain(), chain()], ids=[2**70, 1]).ids.tolist() == [str(2**70), "1"]
-    assert as_graphset([(np.array([[0], [1]]), np.zeros((2, 0)))]).schema.node == ()
 
 
 def test_graph_attributes_and_ids() -> None:
@@ -107,19 +98,6 @@ def test_graph_attributes_and_ids() -> None:
     assert kinds == {"name": "text", "team": "categorical", "y": "float"}
     np.testing.assert_array_equal(made.graph["y"], [1.5, np.nan, 2])
     assert as_graphset(graphs, ids=[7, 8, 9]).ids.tolist() == [7, 8, 9]
-
-
-def test_round_trip_through_networkx(corner_cases: GraphSet) -> None:
-    back = as_graphset(to_networkx(corner_cases), node="label", edge="bond")
-    for before, after in zip(corner_cases, back, strict=True):
-        rows = [
-            sorted(
-                (*arc, bond) for arc, bond in zip(g.edges.T.tolist(), g.values("edge", "bond"), strict=True)
-            )
-            for g in (before, after)
-        ]
-        assert rows[0] == rows[1] and before.ids.tolist() == after.ids.tolist()
-        assert before.values("node", "label").tolist() == after.values("node", "label").tolist()
 
 
 @st.composite

@@ -61,30 +61,24 @@ m3,C,-2,B,third,1
 """
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_csv(tmp_path: Path, name: str) -> None:
-    graphs = read_graphs(write(tmp_path / name, TABLE), label="class")
+def test_csv(tmp_path: Path) -> None:
+    graphs = read_graphs(write(tmp_path / "a.csv", TABLE), label="class")
     assert smiles(graphs) == ["CCO", "CC", "C"] and graphs.ids.tolist() == ["m1", "m2", "m3"]
     np.testing.assert_array_equal(graphs.graph["activity"], [1.5, np.nan, -2])
     assert graphs.values("graph", "assay").tolist() == ["A", "A", "B"]
     assert graphs.values("graph", "note").tolist() == ["first, of\nmany", "", "third"]
     assert graphs.values("graph", "y").tolist() == [1, 0, 1]
-    kinds = {column.name: column.kind for column in graphs.schema.graph}
-    assert kinds == {
-        "smiles": "text",
-        "activity": "float",
-        "assay": "categorical",
-        "note": "text",
-        "y": "categorical",
-    }
+    kinds = [column.kind for column in graphs.schema.graph]
+    assert kinds == ["text", "float", "categorical", "text", "categorical"]
 
 
 def test_separators_marks_and_empty_lines(tmp_path: Path) -> None:
-    write(tmp_path / "a.csv", "\ufeffsmiles;value\nCC;1\nCO;2\n")
-    write(tmp_path / "b.tsv", "value\tcanonical_smiles\n1\tCC\n2\tCO\n")
-    write(tmp_path / "c.csv", "\n\nsmiles,value\nCC,1\nCO,2\nnothing,3\n")
-    for name in ("a.csv", "b.tsv", "c.csv"):
-        graphs = read_graphs(tmp_path / name, errors="skip")
+    for name, text in (
+        ("a.csv", "\ufeffsmiles;value\nCC;1\nCO;2\n"),
+        ("b.tsv", "value\tcanonical_smiles\n1\tCC\n2\tCO\n"),
+        ("c.csv", "\n\nsmiles,value\nCC,1\nCO,2\nnothing,3\n"),
+    ):
+        graphs = read_graphs(write(tmp_path / name, text), errors="skip")
         assert smiles(graphs) == ["CC", "CO"] and graphs.graph["value"].tolist() == [1, 2]
     assert places(graphs) == [("line 6", 2, 2)]
 
@@ -94,27 +88,17 @@ def test_chosen_columns(tmp_path: Path) -> None:
     graphs = read_graphs(path, smiles="structure", id="v")
     assert smiles(graphs) == ["CC", "CO", "CN"] and graphs.ids.tolist() == ["0.5", "nan", "NA"]
     assert graphs.values("graph", "smiles_in_file").tolist() == ["x", "x", "x"]
-    assert graphs.graph["id"].tolist() == [1, 1, 2]  # ids that repeat are not taken for ids unasked
     with pytest.warns(UserWarning, match=r"a\.csv: the column 'id' repeats '1', so graphs are numbered"):
         labelled = read_graphs(path, smiles="structure", label="v")
     np.testing.assert_array_equal(labelled.graph["y"], [0.5, np.nan, np.nan])
     path = write(tmp_path / "m.csv", "smiles,id,y\nCCO,5,1\nCC,6,1\n")
-    assert read_graphs(path, label="id").values("graph", "y").tolist() == [5, 6]
-    for head, row in (("smiles,class,y", "CCO,a,7"), ("smiles,y,class", "CCO,7,a")):
-        graphs = read_graphs(write(tmp_path / "m.csv", f"{head}\n{row}\n"), label="class")
-        assert graphs.values("graph", "y").tolist() == ["a"]  # the chosen label wins over an own y
-
-
-def test_ids_that_cannot_be_ids(tmp_path: Path) -> None:
+    assert read_graphs(path, label="id").values("graph", "y").tolist() == [5, 6]  # wins over an own y
     path = write(tmp_path / "a.csv", "name,smiles\nx,CC\n,CO\n")
     with pytest.warns(UserWarning, match=r"the column 'name' has empty cells, so graphs are numbered"):
-        graphs = read_graphs(path)
-    assert graphs.ids.tolist() == [0, 1] and graphs.graph["name"].tolist() == ["x", ""]
+        assert read_graphs(path).ids.tolist() == [0, 1]
     assert read_graphs(path, id="name").ids.tolist() == ["x", "1"]
     write(path, "name,id,smiles\nx,1,CC\nx,2,CO\n")
     assert read_graphs(path).ids.tolist() == [1, 2]  # another column will do
-    kept = read_graphs(write(path, "name,smiles\nx,CC\ny\nz,CO\n"), errors="skip")
-    assert kept.ids.tolist() == ["x", "z"] and places(kept) == [("line 3", 1, "1")]
 
 
 def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
@@ -174,15 +158,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     ],
 )
 def test_what_cells_mean(cells: list[str], expected: list[Any]) -> None:
-    assert typed(cells)[0] == expected
-
-
-def test_hydrogens_and_the_schema_of_a_model(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.smi", "CO\n")
-    full = read_graphs(path, hydrogens=True)
-    assert full.n_nodes == 6
-    assert as_graphset(path, schema=full.schema).n_nodes == 6
-    assert as_graphset(str(path), hydrogens=True, ids=["x"]).ids.tolist() == ["x"]
+    assert typed(cells) == expected
 
 
 def sdf(path: Path, count: int = 3) -> Path:
@@ -219,7 +195,7 @@ def test_damaged_sdf(tmp_path: Path) -> None:
     good = Chem.MolToMolBlock(Chem.MolFromSmiles("CC"))
     records = [f"one{good}", Chem.MolToMolBlock(bad, kekulize=False), f"cut{good[:20]}\n", f"last{good}"]
     path = write(tmp_path / "a.sdf", "$$$$\n".join(records))
-    with pytest.raises(InvalidFile, match=r"a\.sdf, record 3 \(line 27\): the record is cut off"):
+    with pytest.raises(InvalidFile, match=r"a\.sdf, record 3 \(line 27\): the record has 0 lines"):
         read_graphs(path)
     kept = read_graphs(path, errors="skip")
     assert kept.ids.tolist() == ["one", "last"]
@@ -259,24 +235,18 @@ def test_bad_files_in_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "d.edges", "0 1\n1 2 3 4 5\n")
     write(tmp_path / "e.graphml", "")
     write(tmp_path / "labels.csv", "id,label\na,x\nb,y\n")
-    with pytest.raises(InvalidFile, match=r"b\.graphml is truncated or no graphml file: .*line \d+, column"):
+    with pytest.raises(InvalidFile, match=r"b\.graphml is empty, truncated or .*line \d+, column"):
         read_graphs(tmp_path)
     kept = read_graphs(tmp_path, errors="skip")
     assert kept.ids.tolist() == ["a"] and kept.values("graph", "y").tolist() == ["x"]
     assert [each.graph_id for each in kept.rejected] == ["b", "c", "d", "e"]
     assert "d.edges, line 2: '1 2 3 4 5' is no edge" in kept.rejected[2].problem
-    nx.write_graphml(nx.path_graph(2), tmp_path / "b.graphml")
-    for name in ("c.gexf", "d.edges", "e.graphml"):
-        (tmp_path / name).unlink()
-    with pytest.raises(InvalidGraph, match=r"\(id 'b'\): .*b\.graphml: no node has the attribute 'kind'"):
-        read_graphs(tmp_path, node="kind")
 
 
 @pytest.mark.parametrize("name", ["g.graphml", "g.gexf"])
 def test_edges_to_nodes_that_a_file_does_not_have(tmp_path: Path, name: str) -> None:
     writer = nx.write_gexf if name == "g.gexf" else nx.write_graphml
     writer(nx.path_graph(3), tmp_path / name)
-    assert read_graphs(tmp_path / name).n_nodes == 3
     write(tmp_path / name, (tmp_path / name).read_text().replace('target="2"', 'target="99"'))
     with pytest.raises(InvalidFile, match="99"):
         read_graphs(tmp_path / name)
@@ -287,7 +257,6 @@ def test_edges_to_nodes_that_a_file_does_not_have(tmp_path: Path, name: str) -> 
     [
         ("a.edges", "# a comment\n% another\nx y\ny z\n\nlonely\n", [(1, 2), (2, 1), (2, 3), (3, 2)]),
         ("a.txt", "0\t1\n1\t2\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
-        ("a.edges", "% one, two\n\n0,1\n1,2\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
         ("a.csv", "source,target,w\n5,6,2\n6,6,1\n", [(0, 1), (1, 0), (1, 1)]),
         ("a.csv", "0,1\n1,2\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
         ("a.edgelist", "0 1 {'w': 3}\n1 2 {}\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
@@ -330,7 +299,6 @@ def test_json_lines(tmp_path: Path) -> None:
     np.testing.assert_array_equal(graphs.graph["energy"], [np.nan, np.nan, -1.5])
     np.testing.assert_array_equal(graphs.graph["huge"], [np.nan, np.inf, 0.5])
     assert read_graphs(path, weight="w").schema.weight is not None
-    assert read_graphs(path, node={}, edge={}).node == {}
     bare = read_graphs(write(tmp_path / "b.jsonl", '{"nodes": 3, "edges": [[0, 2]]}'))
     assert bare.sizes.tolist() == [3] and arcs(bare) == [(0, 2), (2, 0)] and bare.ids.tolist() == [0]
 
@@ -342,10 +310,8 @@ def test_json_lines(tmp_path: Path) -> None:
         ("[" * 100_000, "not JSON, or truncated"),
         ('{"nodes": 2, "edges": [[0, 5]]}', "an edge leads to node 5, which is not among"),
         ('{"nodes": 2, "edges": [[0]]}', r"the edge \[0\], expected \[u, v\]"),
-        ('{"nodes": 2, "edges": [0]}', "the edge 0, expected"),
         ('{"nodes": 2, "edges": null}', "'edges' is null, expected a list"),
         ('{"edges": []}', "expected an object with 'nodes' and 'edges'"),
-        ("[]", "expected an object"),
         ('{"nodes": "many"}', "'nodes' is neither a number nor a list"),
         ('{"nodes": 0}', "it has no nodes"),
         ('{"nodes": [{"id": 1}, {"id": 1}]}', "two nodes have the same id"),
@@ -375,21 +341,20 @@ def test_saved_sets_and_tu_folders(corner_cases: GraphSet, tmp_path: Path) -> No
     assert read_graphs(tmp_path).sizes.tolist() == [2, 2]
 
 
-@pytest.mark.parametrize("read", [read_graphs, as_graphset])
 def test_a_text_is_a_path_then_a_data_set_then_a_smiles(
-    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(read("MUTAG")) == 188
-    assert read("CCO").n_nodes == 3
-    assert read("F/C=C/F").n_nodes == 4  # a slash does not make it a path
-    assert read("C" * 1000).n_nodes == 1000  # too long for a path
+    assert len(read_graphs("MUTAG")) == 188
+    assert read_graphs("CCO").n_nodes == 3
+    assert as_graphset("F/C=C/F").n_nodes == 4  # a slash does not make it a path
+    assert read_graphs("C" * 1000).n_nodes == 1000  # too long for a path
     write(tmp_path / "CCO", "never read: no ending")
-    with pytest.raises(InvalidFile, match="files of the kind 'without extension' are not read"):
-        read("CCO")
-    with pytest.raises(UnknownDataset, match=r"'CCX' is no file or folder, no SMILES either"):
-        read("CCX")
-    with pytest.raises(UnknownDataset, match=r"'MUTGA' is no file.*Did you mean MUTAG"):
-        read("MUTGA")
-    with pytest.raises(FileMissing, match="F/C=C/X does not exist, and is no SMILES either"):
-        read("F/C=C/X")
+    for text, error, message in (
+        ("CCO", InvalidFile, "files of the kind 'without extension' are not read"),
+        ("CCX", UnknownDataset, r"'CCX' is no file or folder, no SMILES either"),
+        ("MUTGA", UnknownDataset, r"'MUTGA' is no file.*Did you mean MUTAG"),
+        ("F/C=C/X", FileMissing, "F/C=C/X does not exist, and is no SMILES either"),
+    ):
+        with pytest.raises(error, match=message):
+            as_graphset(text)

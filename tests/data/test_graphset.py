@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from infograph.data.schema import LEVELS, Column, Schema
 from infograph.errors import (
     FileMissing,
     InvalidFile,
-    InvalidGraph,
     InvalidParameter,
     SchemaMismatch,
     UnknownCategoryWarning,
@@ -77,20 +75,16 @@ def test_a_slice_is_a_view(corner_cases):
     part = corner_cases[2:7]
     assert np.shares_memory(part.edges, corner_cases.edges)
     assert np.shares_memory(part.node["label"], corner_cases.node["label"])
-    assert np.shares_memory(part.edge["bond"], corner_cases.edge["bond"])
-    assert part.ids.tolist() == corner_cases.ids[2:7].tolist()
 
 
 def test_masks_negative_and_numpy_indices(corner_cases):
-    assert corner_cases[-1].ids.tolist() == ["ring"]
-    assert corner_cases[np.int64(1)].n_nodes == 1
+    assert corner_cases[-1].ids.tolist() == ["ring"] and corner_cases[np.int64(1)].n_nodes == 1
     large = corner_cases[corner_cases.sizes > 100]
     assert large.ids.tolist() == ["huge hub"] and large.n_edges == 600
     assert len(corner_cases[3:3]) == len(corner_cases[[]]) == 0
     with pytest.raises(IndexError, match="graph 10 of a set of 10"):
         corner_cases[10]
-    source, target = corner_cases.edge_index
-    for ends in (source, target):
+    for ends in corner_cases.edge_index:
         assert (corner_cases.node_graph[ends] == corner_cases.edge_graph).all()
     assert "10 graphs, 334 nodes" in repr(corner_cases)
 
@@ -111,14 +105,6 @@ def test_edge_policy(corner_cases):
     assert all(bond[i] == ("single", "double")[sum(arc) % 2] for i, arc in enumerate(both[7].edges.T))
 
 
-def test_values_and_with_column(corner_cases):
-    assert corner_cases.values("node", "label")[:4].tolist() == ["a", "b", "c", "a"]
-    more = corner_cases.with_column("graph", Column("y", "float"), np.arange(10.0))
-    assert more[3:5].graph["y"].tolist() == [3.0, 4.0] and "y" not in corner_cases.graph
-    with pytest.raises(KeyError):
-        corner_cases.values("node", "nothing")
-
-
 def test_save_and_open_is_bit_equal_and_mapped(corner_cases, tmp_path):
     full = corner_cases.with_column("graph", Column("name", "text"), corner_cases.ids)
     full = full.with_column("node", Column("x", "float", width=2, unit="m"), np.ones((334, 2), np.float32))
@@ -136,8 +122,6 @@ def saved(corner_cases: GraphSet, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_damaged_folders(saved, tmp_path):
-    with pytest.raises(FileMissing, match=r"schema\.json is missing"):
-        open_graphs(tmp_path / "nowhere")
     edges = saved / "edges.npy"
     content = edges.read_bytes()
     edges.write_bytes(content[: len(content) // 2])
@@ -147,8 +131,9 @@ def test_damaged_folders(saved, tmp_path):
     with pytest.raises(InvalidFile, match=r"edges\.npy is damaged: shape \[2, 3\], expected \[2, 649\]"):
         open_graphs(saved)
     edges.unlink()
-    with pytest.raises(FileMissing, match=r"edges\.npy is missing"):
-        open_graphs(saved)
+    for folder in (saved, tmp_path / "nowhere"):
+        with pytest.raises(FileMissing, match="is missing"):
+            open_graphs(folder)
 
 
 FORMAT = '{"format": "infograph-graphset-1", "arrays": {}'
@@ -194,28 +179,23 @@ def test_a_save_that_is_stopped_between_renames_loses_nothing(saved, corner_case
 
 
 def test_concatenate_joins_categories_and_fills_what_others_lack():
-    one = assemble([Record(2, np.zeros((2, 0), int), node={"kind": np.array(["b", "a"], object)})])
-    two = assemble(
-        [Record(2, np.zeros((2, 0), int), node={"kind": np.array(["c", None], object)}, graph_id="x")]
-    )
-    both = concatenate([one, two])
-    assert both.values("node", "kind").tolist() == ["b", "a", "c", None]
-    assert both.ids.tolist() == ["0", "x"]
-    empty = np.zeros((2, 0), int)
-    first = assemble(
-        [Record(1, empty, node={"kind": np.array(["a"], object), "x": np.zeros((1, 2))}, graph={"y": 1.5})]
-    ).with_column("graph", Column("name", "text"), np.array(["one"]))
-    other = assemble([Record(2, empty, node={"kind": np.array(["b", "a"], object)}, graph={"z": 2.0})])
-    both = concatenate([first, other, first], fill=True)
+    def one(*kinds, x=None, **others):
+        node = {"kind": np.array(kinds, object), **({} if x is None else {"x": x})}
+        return assemble([Record(len(kinds), np.zeros((2, 0), int), node=node, **others)])
+
+    both = concatenate([one("b", "a"), one("c", None, graph_id="x")])
+    assert both.values("node", "kind").tolist() == ["b", "a", "c", None] and both.ids.tolist() == ["0", "x"]
+    first = one("a", x=np.zeros((1, 2)), graph={"y": 1.5})
+    first = first.with_column("graph", Column("name", "text"), np.array(["one"]))
+    both = concatenate([first, one("b", "a", graph={"z": 2.0}), first], fill=True)
     assert both.values("node", "kind").tolist() == ["a", "b", "a", "a"]
     np.testing.assert_array_equal(both.node["x"][1:3], np.full((2, 2), np.nan, np.float32))
     np.testing.assert_array_equal(both.graph["y"], [1.5, np.nan, 1.5])
     assert both.graph["name"].tolist() == ["one", "", "one"] and set(both.graph) == {"y", "name"}
-    assert both.node["x"].dtype == np.float32 and both.graph["y"].dtype == first.graph["y"].dtype
-    bare = assemble([Record(2, empty)])
+    bare = as_graphset([(np.zeros((2, 0)), 2)])
     assert concatenate([first, bare], fill=True).values("node", "kind").tolist() == ["a", None, None]
-    with pytest.raises(SchemaMismatch, match="'kind' holds 1 float value"):
-        concatenate([first, assemble([Record(1, empty, node={"kind": np.array([0.5])})])], fill=True)
+    with pytest.raises(SchemaMismatch, match="'x' holds 1 float value"):
+        concatenate([first, one("a", x=np.zeros(1))], fill=True)
 
 
 def test_only_a_saved_set_is_replaced(tmp_path, corner_cases):
@@ -240,28 +220,14 @@ def chain(*kinds: str, **others: list[float]) -> nx.Graph:
     return graph
 
 
-def test_codes_follow_the_schema():
-    model = as_graphset([chain("c", "a", "b")], node="kind").schema
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        graphs = as_graphset([chain("b", "c"), chain("a")], schema=model)
-    assert graphs.schema == model
-    assert graphs.node["kind"].tolist() == [1, 2, 0]
-
-
 def test_unknown_categories_are_counted_in_one_warning():
     model = as_graphset([chain("a", "b")], node="kind", edge={}).schema
     other = as_graphset([chain("z", "a", "z"), chain("y", "b")], node="kind")
-    with pytest.warns(UnknownCategoryWarning) as caught:
+    with pytest.warns(UnknownCategoryWarning, match=r"'kind': 'y' \(1x\), 'z' \(2x\)") as caught:
         graphs = align(other, model)
-    assert len(caught) == 1
-    assert "node column 'kind': 'y' (1x), 'z' (2x)" in str(caught[0].message)
-    assert graphs.node["kind"].tolist() == [2, 0, 2, 2, 1]
+    assert len(caught) == 1 and graphs.node["kind"].tolist() == [2, 0, 2, 2, 1]
     assert graphs.values("node", "kind").tolist() == [None, "a", None, None, "b"]
-    assert graphs.schema.node[0].encode(graphs.node["kind"])[0].tolist() == [0, 0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert align(graphs, model) is graphs
+    assert align(graphs, model) is graphs
     with pytest.warns(UnknownCategoryWarning, match=r"'b00' \(1x\).*and 12 more$"):
         as_graphset([chain(*(f"b{i:02}" for i in range(20)))], schema=model)
 
@@ -269,24 +235,16 @@ def test_unknown_categories_are_counted_in_one_warning():
 def test_other_columns_are_named(corner_cases):
     wide, narrow = ([(np.zeros((2, 0)), np.zeros((2, width)))] for width in (3, 2))
     texts, element = [(np.zeros((2, 0)), ["a"])], Column("element", "categorical", categories=("C",))
+    bare = replace(corner_cases, edge={}, schema=replace(corner_cases.schema, edge=()))
+    assert align(bare, corner_cases.schema).edge == {}  # no encoder misses it
     for graphs, model, message in (
         (corner_cases, Schema(node=(element,)), "'element' is missing; these graphs have: 'label'"),
+        (bare, corner_cases.schema.select("edge", ["bond"]), "'bond' is missing; these graphs have: none"),
         (wide, as_graphset(narrow).schema, r"'x' holds 3 float value\(s\) each, expected 2 float"),
         (wide, as_graphset(texts).schema, r"'x' holds 3 float value\(s\) each, expected categories"),
     ):
         with pytest.raises(SchemaMismatch, match=message):
             as_graphset(graphs, schema=model)
-    with pytest.raises(InvalidGraph, match="graph 0: no node has the attribute 'kind'"):
-        as_graphset([nx.path_graph(2)], schema=as_graphset([chain("a")], node="kind").schema)
-
-
-def test_columns_no_encoder_sees_may_be_missing(corner_cases):
-    bare = replace(corner_cases, edge={}, schema=replace(corner_cases.schema, edge=()))
-    graphs = align(bare, corner_cases.schema)
-    assert graphs.edge == {} and graphs.schema.node == corner_cases.schema.node
-    seen = corner_cases.schema.select("edge", ["bond"])
-    with pytest.raises(SchemaMismatch, match="the edge column 'bond' is missing; these graphs have: none"):
-        align(bare, seen)
 
 
 def test_columns_the_schema_lacks_are_left_out_or_stay_unseen():
@@ -321,18 +279,13 @@ def test_checksums_of_molecules_with_coordinates_last():
 def test_kinds_and_roles_that_are_not_as_usual():
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, [0.0, 0.0, 0.0], "pos")
-    placed = as_graphset([graph], node={"pos": "float"})
-    assert placed.schema.node[0].role == "position"
-    columns = [
-        placed.schema.node[0],
-        replace(placed.schema.node[0], role="feature"),
-        Column("pos", "categorical"),  # nobody knows the category of any node
-    ]
-    sets = [replace(placed, schema=placed.schema.replace("node", [column])) for column in columns]
-    assert len({fingerprint(graphs) for graphs in sets}) == 3
-    scaled = replace(columns[1], mean=(1.0,), scale=(2.0,))  # follows from the graphs
-    sets[0] = replace(placed, schema=placed.schema.replace("node", [scaled]))
-    assert fingerprint(sets[0]) == fingerprint(sets[1])
     nx.set_edge_attributes(graph, 0.5, "w")
-    feature, weight = as_graphset([graph], edge="w"), as_graphset([graph], weight="w")
-    assert fingerprint(feature) != fingerprint(weight)
+    placed = as_graphset([graph], node={"pos": "float"})
+    position = placed.schema.node[0]
+    assert position.role == "position"
+    feature, scaled = replace(position, role="feature"), replace(position, role="feature", scale=(2.0,))
+    columns = [position, feature, scaled, Column("pos", "categorical")]
+    sets = [replace(placed, schema=placed.schema.replace("node", [column])) for column in columns]
+    sets += [as_graphset([graph], edge="w"), as_graphset([graph], weight="w")]
+    checksums = [fingerprint(graphs) for graphs in sets]
+    assert len(set(checksums)) == 5 and checksums[1] == checksums[2]  # scales follow from the graphs

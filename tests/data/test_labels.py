@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from decimal import Decimal
 
@@ -66,11 +65,9 @@ def graphs() -> GraphSet:
     ("values", "unlabelled", "gone"),
     [
         ([1.0, NAN, INF], None, [0, 1, 0]),
-        ([1, -1, 0], None, [0, 0, 0]),
         ([1, -1, 0], -1, [0, 1, 0]),
         ([1.0, -1.0, NAN], "-1", [0, 1, 1]),
         (np.array(["a", "", "nan"]), None, [0, 1, 1]),
-        (np.array(["a", "", "nan"], object), None, [0, 1, 0]),
         (np.array([None, NAN, pd.NA, "?", 0], object), None, [1, 1, 1, 0, 0]),
         (np.array([None, " ?", "-1", "a"], object), "?", [1, 1, 0, 0]),
         (np.array(["-1.0", -1, "1", True], object), -1, [1, 1, 0, 0]),
@@ -105,7 +102,7 @@ TRUE = np.array([NAN if i % 4 == 0 else i / 7 for i in range(40)])
 
 
 def test_a_mark_becomes_a_missing_value() -> None:
-    marks: list[Mark] = [-999, -999.0, "-999", "-999.0"]
+    marks: list[Mark] = [-999, -999.0, "-999"]
     for mark in marks:
         clean = without_mark(rings_and_stars(NUMBERS), ["y"], mark)
         assert np.array_equal(clean.graph["y"], TRUE, equal_nan=True)
@@ -115,8 +112,6 @@ def test_a_mark_becomes_a_missing_value() -> None:
     assert clean.schema.column("graph", "Tm [K]") == Column("Tm [K]", "float", unit="K")
     graphs = without_mark(rings_and_stars(["a", "b", "?", "a"] * 5), ["y"], "?")
     assert graphs.values("graph", "y").tolist() == ["a", "b", None, "a"] * 5
-    assert graphs.schema.graph[0].categories == ("a", "b")
-    assert without_mark(rings_and_stars([-1, 0, 1, 1] * 5), ["y"], -1).schema.graph[0].categories == (0, 1)
 
 
 # ---- numbers or classes
@@ -143,9 +138,7 @@ def test_kinds_and_spelling() -> None:
     [
         (TRUE.tolist(), "", "regression"),
         (["yes", "no"] * 10, "", "classification"),
-        ([0.0, 1.0] * 10, "", "classification"),
         ([0.0, 1.0] * 10, "K", "regression"),
-        ([True, False] * 10, "", "classification"),
         ([float(i) for i in range(40)], "", "regression"),
     ],
 )
@@ -162,14 +155,12 @@ def test_the_column_decides_the_task(labels, unit, task) -> None:
     "y",
     [
         (1, NAN, 3.0, 5),
-        np.array([1, np.nan, 3, 5], np.float32),
         np.array([1, None, 3, 5], object),
         [Decimal(1), None, Decimal(3), Decimal(5)],
         pd.Series([1, pd.NA, 3, 5], dtype="Int64"),
         [torch.tensor(1.0), None, torch.tensor(3.0), torch.tensor(5.0)],
         "U0",
     ],
-    ids=lambda y: type(y).__name__,
 )
 def test_one_number_per_graph(graphs, y) -> None:
     targets = numeric_targets(y, graphs)
@@ -185,7 +176,6 @@ def test_one_number_per_graph(graphs, y) -> None:
     [
         (["U0", "alpha"], ("U0", "alpha"), ("hartree", "bohr^3")),
         ([[1, 10], [None, 20], [3, NAN], [5.0, 40]], ("y_0", "y_1"), ("", "")),
-        (np.array([[1, 10], [np.nan, 20], [3, np.nan], [5, 40]]), ("y_0", "y_1"), ("", "")),
         (pd.DataFrame({"a": [1, None, 3, 5], "b": [10, 20, None, 40]}), ("a", "b"), ("", "")),
     ],
 )
@@ -195,25 +185,6 @@ def test_several_numbers_per_graph(graphs, y, names, units) -> None:
     assert (targets.names, targets.units, targets.single) == (names, units, False)
     assert targets.known.tolist() == [[True, True], [False, True], [True, False], [True, True]]
     assert targets.labelled.all()
-
-
-def test_names_and_kinds_of_columns(graphs) -> None:
-    assert numeric_targets(pd.Series([1, 2, 3, 4], name="logS"), graphs).names == ("logS",)
-    assert numeric_targets(["U0"], graphs).single is False
-    wide = numeric_targets("pair", graphs)
-    assert (wide.names, wide.units, wide.single) == (("pair_0", "pair_1"), ("eV", "eV"), False)
-    np.testing.assert_array_equal(numeric_targets(None, graphs).values[:, 0], [-1, 1, NAN, -1])
-    truth = numeric_targets([True, False, None, True], graphs)
-    np.testing.assert_array_equal(truth.values[:, 0], [1, 0, NAN, 1])
-
-
-def test_a_constant_target_is_one_warning(graphs) -> None:
-    with pytest.warns(TargetWarning, match="'y' has the same value in all labelled graphs") as caught:
-        targets = numeric_targets([0.1, None, 0.1, 0.1], graphs)
-    assert len(caught) == 1
-    scaler = Scaler.of(targets.values)
-    assert scaler.scale == (1.0,)
-    np.testing.assert_allclose(scaler.restore(np.zeros((4, 1))), 0.1, rtol=1e-15)
 
 
 measured = arrays(
@@ -259,16 +230,12 @@ def test_targets_of_a_model_are_found_by_name(graphs) -> None:
         (["b", "a", None, "b"], ("a", "b"), [1, 0, -1, 1]),
         (["a", "nan", "nan", "a"], ("a", "nan"), [0, 1, 1, 0]),
         (np.array(["a", "b", np.nan, "b"]), ("a", "b"), [0, 1, -1, 1]),
-        (np.array([b"b", b"a", b"a", b"b"]), ("a", "b"), [1, 0, 0, 1]),
         ([3, 1, 1, 3], (1, 3), [1, 0, 0, 1]),
-        (np.array([1.0, 0.0, np.nan, 1.0]), (0, 1), [1, 0, -1, 1]),
         ([True, False, None, True], (False, True), [1, 0, -1, 1]),
         (pd.Series([1, pd.NA, 0, 1], dtype="Int64"), (0, 1), [1, -1, 0, 1]),
         (pd.Series(["x", pd.NA, "y", "x"], dtype="string"), ("x", "y"), [0, -1, 1, 0]),
-        (pd.DataFrame({"toxic": [1, 0, 0, 1]}), (0, 1), [1, 0, 0, 1]),
         (torch.tensor([1, 0, 0, 1]), (0, 1), [1, 0, 0, 1]),
         (None, (-1, 1), [0, 1, -1, 0]),
-        ("y", (-1, 1), [0, 1, -1, 0]),
         ("name", ("a", "b"), [0, -1, 1, 0]),
     ],
 )
@@ -292,27 +259,22 @@ def test_minus_one_is_in_doubt_but_in_a_column_of_classes(graphs) -> None:
         class_targets("y", graphs, unlabelled=-1)
 
 
-@quiet
-def test_many_whole_floats_are_no_classes() -> None:
-    with pytest.raises(InvalidTarget, match="40 different values in 40 labelled graphs"):
-        class_targets(np.arange(40.0), some(40))
-    assert len(class_targets(np.arange(40), some(40)).classes) == 40  # integers are taken at their word
-
-
-def test_a_class_seen_once_is_one_warning(graphs) -> None:
-    with pytest.warns(TargetWarning, match=r"1 of 2 classes have a single labelled graph \('b'\)") as caught:
-        assert class_targets(["a", "b", None, "a"], graphs).codes.tolist() == [0, 1, -1, 0]
-    assert len(caught) == 1
-
-
 def test_codes_of_a_fitted_model(graphs) -> None:
     targets = class_targets(["b", "c", None, "b"], graphs, fitting=False)
     assert targets.coded_for(["a", "b", "c"]).tolist() == [1, 2, -1, 1]
-    assert targets.unseen(["a", "b"]) == ["c"]
     with pytest.raises(InvalidTarget, match="the class 'c' is not among those of the training: 'a', 'b'"):
         targets.coded_for(["a", "b"])
     with pytest.raises(InvalidTarget, match=r"are integers \(1\), .* are booleans"):
         class_targets([1, 1, 1, 1], graphs, fitting=False).coded_for([False, True])
+
+
+def test_warnings_about_labels(graphs) -> None:
+    with pytest.warns(TargetWarning, match=r"1 of 2 classes have a single labelled graph \('b'\)") as caught:
+        class_targets(["a", "b", None, "a"], graphs)
+    assert len(caught) == 1
+    with pytest.warns(TargetWarning, match="'y' has the same value in all labelled graphs") as caught:
+        targets = numeric_targets([0.1, None, 0.1, 0.1], graphs)
+    assert len(caught) == 1 and Scaler.of(targets.values).scale == (1.0,)
 
 
 # ---- mistakes
@@ -323,16 +285,13 @@ def test_codes_of_a_fitted_model(graphs) -> None:
     [
         ([None] * 4, "'y' has no labelled graph: at least two"),
         ([[1, 1], [2, NAN], [3, NAN], [4, NAN]], "'y_1' has only one labelled graph"),
-        ([1, 2, np.inf, 3], r"'y' of graph 2 \(id 'm3'\) is inf: correct it.* or make it NaN"),
-        ([10**400, 2, 3, 4], r"graph 0 \(id 'm1'\) is inf"),
-        ([1, 2, -2e305, 3], r"graph 2 \(id 'm3'\) is -2e\+305.*another unit"),
+        ([1, 2, np.inf, 3], r"'y' of graph 2 \(id 'm3'\) is inf: correct it, or make it NaN"),
+        ([1, 2, -2e305, 3], r"graph 2 \(id 'm3'\) is -2e\+305"),
         ([1, 2, "high", 3], r"'y' of graph 2 \(id 'm3'\) is 'high', no number"),
-        (np.array(["2020-01-01"] * 4, "M8[D]"), r"is datetime\.date\(2020, 1, 1\), no number"),
         ([1, 2, 3], "3 labels for 4 graphs: give one value per graph"),
-        (np.zeros((4, 0)), "no target in it"),
+        (np.zeros((4, 0)), r"shape \(4, 0\)"),
         (np.zeros((4, 2, 1)), r"shape \(4, 2, 1\)"),
         (5.0, "a single float"),
-        ({"U0": [1, 2, 3, 4]}, "a single dict"),
         ([[1, 2], [3], [4, 5], [6, 7]], "different lengths"),
         (["U0", "U1"], "no graph column 'U1' .*: 'U0', 'alpha', 'pair', 'y', 'name'"),
         (["U0", "U0"], "'U0' is there twice"),
@@ -348,12 +307,10 @@ def test_what_is_no_number_to_learn(graphs, y, said) -> None:
     ("y", "said"),
     [
         ([None] * 4, "no labels: at least two classes"),
-        (["a", None, None, None], "only class 'a'"),
         ([0.5, 1, 2, 3], r"'y' of graph 0 \(id 'm1'\) is 0\.5.*use InfoGraphRegressor"),
         ([1.0, np.inf, 0.0, 1.0], r"graph 1 \(id 'm2'\) is inf"),
         (["a", 1, "b", "a"], r"graph 1 \(id 'm2'\) is 1, the first is 'a'"),
         ([True, 1, False, 0], r"graph 1 \(id 'm2'\) is 1, the first is True"),
-        ([b"a", b"b", b"a", b"b"], r"is b'a'.*all texts"),
         (np.zeros((4, 2)), r"2 columns \(y_0, y_1\); a classifier predicts one"),
     ],
 )
@@ -367,11 +324,6 @@ def test_graphs_without_labels_and_labels_without_graphs(graphs, read) -> None:
     with pytest.raises(InvalidTarget, match=r"no graph column 'y' to predict: pass y, .* none at all"):
         read(None, some(2))
     bad = replace(graphs, rejected=(Rejected(1, "x", "bad"), Rejected(4, "z", "bad")))
-    with pytest.raises(InvalidTarget, match=r"6 labels for 4 graphs: 2 inputs .*positions 1, 4\)"):
+    with pytest.raises(InvalidTarget, match=r"6 labels for 4 graphs: 2 inputs were left out"):
         read([1, 9, 1, 0, 9, 0], bad)
-    kept = np.delete([1, 9, 1, 0, 9, 0], [r.index for r in bad.rejected], axis=0)
-    assert read(kept, bad).labelled.all()  # as the message says
     assert not read([None] * 4, graphs, fitting=False).labelled.any()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert read([7, None, None, None], graphs, fitting=False).labelled.sum() == 1
