@@ -38,7 +38,7 @@ OBJECT_STORE = 80_000_000  # bytes of Ray's, near the least there is: only paths
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a job has no outcome: its worker died, again and again."""
+    """A job has no outcome: its worker died, again and again."""
 
     reason: str
 
@@ -79,11 +79,11 @@ def _in_processes(
     function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, retries: int
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     """By pools of one process each: a pool that loses a process loses the jobs of all."""
-    waiting, idle = iter(jobs), list[_Worker]()
-    running: dict[Future[Outcome], tuple[Job, int, _Worker]] = {}
+    waiting, idle = iter(jobs), list[ProcessPoolExecutor]()
+    running: dict[Future[Outcome], tuple[Job, int, ProcessPoolExecutor]] = {}
 
     def begin(job: Job, tries: int) -> None:
-        worker = idle.pop() if idle else _Worker(ONE_THREAD)
+        worker = idle.pop() if idle else _worker(ONE_THREAD)
         running[worker.submit(function, job)] = (job, tries, worker)
 
     try:
@@ -109,14 +109,11 @@ def _in_processes(
             worker.shutdown(kill_workers=True)
 
 
-class _Worker(ProcessPoolExecutor):  # type: ignore[misc]
+def _worker(environment: dict[str, str]) -> ProcessPoolExecutor:
     """One process, started with its first job."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        # a context of its own: joblib's copy of loky takes the name "loky" in multiprocessing, too
-        super().__init__(
-            1, context=LokyContext(), env=environment, initializer=_begin, initargs=(os.getpid(),)
-        )
+    # a context of its own: joblib's copy of loky takes the name "loky" in multiprocessing, too
+    own = {"context": LokyContext(), "env": environment}
+    return ProcessPoolExecutor(1, initializer=_begin, initargs=(os.getpid(),), **own)
 
 
 def _begin(parent: int) -> None:
@@ -145,11 +142,9 @@ def limited(
 ) -> Outcome:
     """Call a function in a process of its own, with all threads, which is ended where it takes too much.
 
-    Raises:
-        OverLimit: it took more time, with the start of the process, or more memory.
-        JobStopped: the process died.
+    `OverLimit` says that it took more time, with the start of the process, or more memory.
     """
-    worker, began = _Worker({}), time.monotonic()
+    worker, began = _worker({}), time.monotonic()
     try:
         process = psutil.Process(worker.submit(os.getpid).result())
         future: Future[Outcome] = worker.submit(function, job)
@@ -194,9 +189,7 @@ def _on_ray(
                     outcome = Lost(one_line(error))
                 yield running.pop(done), outcome
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
-        raise JobStopped(
-            f"the Ray cluster was lost ({one_line(error)}): run the same again, what is finished stays"
-        ) from error
+        raise JobStopped(f"the Ray cluster was lost ({one_line(error)}): run the same again") from error
     finally:
         for left in running:
             with suppress(Exception):
@@ -207,14 +200,9 @@ def _on_ray(
 def connect(on: str, workers: int) -> Any:
     """The package ray, connected.
 
-    Args:
-        on: "ray" starts a cluster on this machine, which ends with this process or with `ray.shutdown`;
-            "ray://host:port" is that of a cluster's client server, "ray://auto" the cluster that this machine
-            belongs to.
-        workers: cores of the cluster that is started here.
-
-    Raises:
-        JobStopped: the cluster cannot be reached.
+    "ray" starts a cluster with as many cores on this machine, which ends with this process or with
+    `ray.shutdown`; "ray://host:port" is that of a cluster's client server, "ray://auto" the cluster that this
+    machine belongs to. `JobStopped` says that it cannot be reached.
     """
     if not re.fullmatch(r"ray(://(auto|.+:\d+))?", on):
         raise InvalidParameter(f"on={on!r}: expected 'local', 'ray', or a cluster such as 'ray://host:10001'")
