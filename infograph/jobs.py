@@ -32,6 +32,7 @@ from infograph.errors import InfoGraphError, InvalidParameter, JobStopped, Missi
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+RETRIES = 2  # of a job whose worker died
 POLL = 0.1  # seconds between looks at a child with limits
 OBJECT_STORE = 80_000_000  # bytes of Ray's, near the least there is: only paths and records go through
 
@@ -53,7 +54,6 @@ def run(
     *,
     workers: int = 1,
     on: str = "local",
-    retries: int = 2,
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     """Call `function` for every job, and give each job with its outcome as it comes.
 
@@ -62,21 +62,20 @@ def run(
         jobs: what it is called with; the next one is taken when a worker is free.
         workers: how many at a time; 1 on "local" calls the function here, with all threads.
         on: "local", or a Ray cluster, see `connect`.
-        retries: how often a job is tried again whose worker died.
     """
     if workers < 1:
         raise InvalidParameter(f"workers={workers}: expected 1 or more")
     if on != "local":
-        yield from _on_ray(function, jobs, workers, on, retries)
+        yield from _on_ray(function, jobs, workers, on)
     elif workers > 1:
-        yield from _in_processes(function, jobs, workers, retries)
+        yield from _in_processes(function, jobs, workers)
     else:
         for job in jobs:
             yield job, function(job)
 
 
 def _in_processes(
-    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, retries: int
+    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     """By pools of one process each: a pool that loses a process loses the jobs of all."""
     waiting, idle = iter(jobs), list[ProcessPoolExecutor]()
@@ -99,7 +98,7 @@ def _in_processes(
                     outcome: Outcome | Lost = future.result()
                 except TerminatedWorkerError as error:
                     idle.remove(worker)
-                    if tries < retries:
+                    if tries < RETRIES:
                         begin(job, tries + 1)
                         continue
                     outcome = Lost(f"its process died {tries + 1} times ({_exit_code(error)})")
@@ -163,14 +162,14 @@ def limited(
 
 
 def _on_ray(
-    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, on: str, retries: int
+    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, on: str
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     ray = connect(on, workers)
 
     def call(job: Job) -> Outcome:  # Ray takes plain functions only
         return function(job)
 
-    task = ray.remote(call).options(num_cpus=1, max_retries=retries)
+    task = ray.remote(call).options(num_cpus=1, max_retries=RETRIES)
     waiting, running = iter(jobs), dict[Any, Job]()
     try:
         while True:

@@ -54,19 +54,12 @@ Watcher = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class ShardProgress:
-    """How far a job is.
+    """How far a job is; finished shards of earlier runs do not count."""
 
-    Attributes:
-        rows: read so far, those of shards in work included; finished shards of earlier runs do not count.
-        shards: finished in this run.
-        n_shards: to be done in this run.
-        share: of the bytes of the input that are done, by finished shards.
-    """
-
-    rows: int
-    shards: int
-    n_shards: int
-    share: float
+    rows: int  # read so far, those of shards in work included
+    shards: int  # finished
+    n_shards: int  # to be done
+    share: float  # of the bytes of the input that are done, by finished shards
 
 
 class Watch:

@@ -66,13 +66,11 @@ def embed(
         raise typer.BadParameter(
             "--workers, --on and --block are for many files: give a folder as --out, such as vectors/"
         )
-    from infograph.estimators.base import check_embeds
     from infograph.io import check_outputs
     from infograph.learn.predictions import embed_to_file
 
     check_outputs([model, source], out)
     fitted = infograph.load(model)
-    check_embeds(fitted)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
     chosen = opt.columns_of(graphs, columns)
     vectors = embed_to_file(fitted, graphs, Path(out), columns=chosen, keep_places=errors == "nan")

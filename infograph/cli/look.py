@@ -46,16 +46,12 @@ def index(
         infograph index model molecules.csv --out index
         infograph index model QM9 --metric euclidean --approximate --out index
     """
-    from infograph.estimators.base import check_embeds
-    from infograph.index.graph_index import check_faiss
     from infograph.index.store import check_index_folder
     from infograph.io import check_outputs
 
     check_outputs([model, source], out)
     check_index_folder(out)
-    check_faiss(approximate)
     fitted = infograph.load(model)
-    check_embeds(fitted)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
     chosen = None if columns == "all" else opt.names(columns)
     built = infograph.GraphIndex.build(fitted, graphs, metric=metric, approximate=approximate, columns=chosen)
@@ -129,22 +125,14 @@ def _search(
 ) -> tuple[infograph.Hits, dict[Any, str]]:
     """What was found, and the SMILES of the queries by their ids."""
     from infograph.data.molecules import SMILES
-    from infograph.errors import InvalidGraph, InvalidParameter
     from infograph.index.graph_index import as_queries, is_path, schema_of
 
     if by_id or query in index:
         hits, known, row = index.search_id(query, count), index.columns.get(SMILES.name), index.row(query)
         return hits, {} if known is None else {index.ids[row].item(): str(known[row])}
     schema = schema_of(index.model)
-    if is_path(query):
-        graphs = reading.read(query, schema=schema)
-    else:
-        try:
-            graphs = as_queries(query, schema, name=query)
-        except InvalidGraph as error:
-            raise InvalidParameter(
-                f"{query!r} is no id of this index, no file, and no usable molecule: {error.problem}"
-            ) from error
+    file = is_path(query)
+    graphs = reading.read(query, schema=schema) if file else as_queries(query, schema, name=query)
     smiles = graphs.graph.get(SMILES.name)
     drawn = {} if smiles is None else dict(zip(graphs.ids.tolist(), map(str, smiles), strict=True))
     return index.search(graphs, count), drawn

@@ -96,7 +96,7 @@ SEARCHES = [
     ("search {index} --duplicates --tolerance 7", "tolerance=7.0"),
     ("search {index} CCO -k 0", "k=0"),
     ("search {index} CCO --id", "no graph of this index has the id 'CCO'"),
-    ("search {index} 'C1CC('", "'C1CC(' is no id of this index, no file"),
+    ("search {index} 'C1CC('", "'C1CC('"),
     ("search {here}/none CCO", "no index folder"),
     ("search {model} CCO", "is not a saved index"),
     ("index {model} {table} --columns x --out {out}", "'x'"),
