@@ -100,7 +100,7 @@ def compare(
     check_outputs([source], *(out / each for each in FILES))
     graphs = reading.read(source, errors=errors, columns=columns)
     job = Comparison(graphs, opt.names(methods) or [], name, Protocol(**vars(judging), seed=seed))
-    limits = Limits(opt.parse_duration(budget), opt.parse_size(memory))
+    limits = Limits(opt.seconds(budget), opt.quantity(memory, opt.SIZE, "a size such as 500M or 8G"))
     with Report() as watch:
         rows = job.run(out, limits, watch, workers=workers, on=on)
     shown = table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best_line(rows))
@@ -131,7 +131,7 @@ def info(
         content = describe_embeddings(read_embeddings(path))
     else:
         content = describe_graphs(reading.read(what, errors=errors, columns=columns))
-    return content, [table(("what", "it holds"), in_words(content), texts=(1,))]
+    return content, [table(("", ""), in_words(content), texts=(1,))]
 
 
 @opt.verb

@@ -337,21 +337,17 @@ def verb(function: Callable[..., Output | None]) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
     prints = hints.pop("return") is not type(None)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
-    parameters: list[inspect.Parameter] = []
-
-    def add(name: str, annotation: Any, default: Any) -> None:
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
-
+    option = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    options: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
-        if name not in groups:
-            add(name, hints[name], parameter.default)
-            continue
-        types = get_type_hints(groups[name], include_extras=True)
-        for field in dataclasses.fields(groups[name]):
-            add(field.name, types[field.name], field.default)
+        if name in groups:
+            types = get_type_hints(groups[name], include_extras=True)
+            for field in dataclasses.fields(groups[name]):
+                options.append(option(field.name, default=field.default, annotation=types[field.name]))
+        else:
+            options.append(option(name, default=parameter.default, annotation=hints[name]))
     if prints:
-        add("as_json", AsJson, False)
+        options.append(option("as_json", default=False, annotation=AsJson))
 
     @functools.wraps(function)
     def flat(**given: Any) -> None:
@@ -362,8 +358,8 @@ def verb(function: Callable[..., Output | None]) -> Callable[..., None]:
         if result is not None:
             show(as_json, *result)
 
-    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    flat.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    flat.__annotations__ = {each.name: each.annotation for each in options}
     flat.__doc__ = re.sub(r"\n +(infograph .*)", r"\n\n[bold]\1[/bold]", inspect.getdoc(function) or "")
     return flat
 
@@ -388,17 +384,17 @@ def source_name(source: str) -> str:
     return entry_for(source).name
 
 
-def parse_duration(text: str) -> float:
-    """ "90s", "30m", "2h" or "1d" in seconds; a number alone counts minutes."""
-    return _parse(text, {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400}, "a time such as 90s, 30m or 2h")
+TIME = {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400}  # to seconds; a number alone counts minutes
+SIZE = {"": 1, "m": 1, "g": 1024, "t": 1024**2}  # to megabytes
 
 
-def parse_size(text: str) -> float:
-    """ "500M" or "8G" in megabytes; a number alone counts megabytes."""
-    return _parse(text, {"": 1, "m": 1, "g": 1024, "t": 1024**2}, "a size such as 500M or 8G")
+def seconds(text: str) -> float:
+    """ "90s", "30m" or "2h" in seconds."""
+    return quantity(text, TIME, "a time such as 90s, 30m or 2h")
 
 
-def _parse(text: str, units: dict[str, int], expected: str) -> float:
+def quantity(text: str, units: dict[str, int], expected: str) -> float:
+    """ "90s" or "8G" as a number of the least unit."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]?)b?\s*", text.lower())
     if not found or found[2] not in units or not float(found[1]):
         raise typer.BadParameter(f"{text!r} is not {expected}")

@@ -58,7 +58,7 @@ def table(
     bold: int | None = None,
 ) -> Table:
     """Names and figures; columns `texts` may wrap on a narrow terminal, one row may be bold."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(head))
     for place, name in enumerate(head):
         if place in texts:
             made.add_column(escape(name), overflow="fold")

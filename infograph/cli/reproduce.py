@@ -95,7 +95,7 @@ class RunOptions:
 
     def run(self, stages: Iterable[Sequence[Cell]]) -> list[Result]:
         """Compute the cells of all stages, and say how far it is; the last stage's results."""
-        until = time.time() + opt.parse_duration(self.budget) if self.budget else None
+        until = time.time() + opt.seconds(self.budget) if self.budget else None
         results: list[Result | None] = []
         for stage in stages:
             chosen = [cell for cell in stage if fnmatch(cell.name.casefold(), self.cells.casefold())]

@@ -145,17 +145,6 @@ def test_settings_of_the_model_decide_how_molecules_are_read(run, table, tmp_pat
     assert refused.code == 2 and "hydrogens" in refused.err
 
 
-def test_salts_and_units(run, tmp_path):
-    table = tmp_path / "a.csv"
-    table.write_text("smiles,logS [mol/L],Tm\nCCN.Cl,-1.5,300.5\nCCO,-2.5,310\n")
-    words = ("--salts", "strip", "--unit", "Tm=K", "--unit", "logS = log(mol/L)", "--json")
-    content = run("info", table, *words).json
-    assert content["read_with"]["salts"] == "strip" and content["nodes"] == 6
-    assert run("info", table, "--json").json["nodes"] == 7
-    units = {column["name"]: column.get("unit") for column in content["columns"]["graph"]}
-    assert units == {"smiles": None, "stripped": None, "logS [mol/L]": "log(mol/L)", "Tm": "K"}
-
-
 @pytest.mark.parametrize("errors", ["raise", "skip", "nan"])
 def test_bad_rows(run, molecule_model, broken_molecules, tmp_path, errors):
     out = tmp_path / "vectors.parquet"
