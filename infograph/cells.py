@@ -35,17 +35,11 @@ PACKAGES = ("infograph", "torch", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class Cell:
-    """One job of a table.
-
-    Attributes:
-        table: the table, "table1" or "table2".
-        name: for people and for the file's name, such as "U0 infograph* 0".
-        settings: everything that the result depends on, JSON-ready.
-    """
+    """One job of a table."""
 
     table: str
-    name: str
-    settings: dict[str, Any]
+    name: str  # for people and for the file's name, such as "U0 infograph* 0"
+    settings: dict[str, Any]  # everything that the result depends on, JSON-ready
 
     @property
     def key(self) -> str:
@@ -66,13 +60,9 @@ class Cell:
 
 def parameters_of(estimator: BaseEstimator) -> dict[str, Any]:
     """Every parameter that an estimator's result depends on but for its seed, defaults too; JSON-ready."""
-    given = flat(estimator)
+    given = {name: value for name, value in flat(estimator).items() if name not in NOT_IN_NAME}
     plain = (str, int, float, bool, type(None))
-    return {
-        name: value if isinstance(value, plain) else repr(value)
-        for name, value in given.items()
-        if name not in NOT_IN_NAME
-    }
+    return {name: value if isinstance(value, plain) else repr(value) for name, value in given.items()}
 
 
 def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[str]:
@@ -96,27 +86,16 @@ def run_cell(
     *,
     again: Callable[[Result], bool] = lambda found: False,
 ) -> Result:
-    """The result of a cell: read, if it is there, else computed and kept.
+    """The result of a cell: read, if it is there and need not be computed `again`, else computed and kept.
 
-    Args:
-        cell: the cell.
-        compute: (cell, folder for checkpoints) -> scores and whatever else belongs into the result. What it
-            has under "measured" joins what is measured here.
-        results: the folder of all results.
-        again: whether a result that is there should be computed anew.
-
-    Raises:
-        Busy: another process computes it.
+    `compute(cell, folder for checkpoints)` gives what belongs into the result; what it has under "measured"
+    joins what is measured here. `Busy` is raised where another process computes the cell.
     """
     found = cell.read(results)
     if found is not None and not again(found):
         return found
     work = results / ".work" / cell.table / cell.key
-    busy = (
-        f"another process computes {cell.key}: wait for it and run the same command again, "
-        f"or choose another folder for the results"
-    )
-    with locked(work / LOCK, busy, Busy):
+    with locked(work / LOCK, f"another process computes {cell.key}: run the same command again later", Busy):
         found = cell.read(results)  # another process may have ended it by now
         if found is not None and not again(found):
             return found
@@ -154,16 +133,10 @@ def measuring() -> Iterator[dict[str, Any]]:
         Path("/proc/self/clear_refs").write_text("5")  # the largest memory is counted from now on
     started = time.perf_counter()
     yield record
-    processor = _found_in("/proc/cpuinfo", r"model name\s*:\s*(.+)")
-    record["seconds"] = round(time.perf_counter() - started, 1)
-    record["peak_mb"] = peak_mb()
-    record["versions"] = versions
-    record["commit"] = commit
-    record["machine"] = {
-        "processor": processor or platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-    }
+    record |= {"seconds": round(time.perf_counter() - started, 1), "peak_mb": peak_mb()}
+    processor = _found_in("/proc/cpuinfo", r"model name\s*:\s*(.+)") or platform.machine()
+    machine = {"processor": processor, "cores": os.cpu_count(), "threads": torch.get_num_threads()}
+    record |= {"versions": versions, "commit": commit, "machine": machine}
 
 
 def peak_mb() -> int | None:

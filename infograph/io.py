@@ -24,21 +24,13 @@ LOCK = ".lock"
 
 @dataclass(frozen=True)
 class FolderKind:
-    """A kind of folder that is written whole and replaced whole.
+    """A kind of folder that is written whole and replaced whole."""
 
-    Attributes:
-        what: for sentences, such as "a model".
-        marker: the file that says what the folder is.
-        form: the format that it names, or several that may be replaced.
-        files: the names of all other files, from what the marker says.
-        inside: folders in it that are written later, by a pattern and their kind.
-    """
-
-    what: str
-    marker: str
-    form: str | tuple[str, ...]
-    files: Callable[[Mapping[str, Any]], Iterable[str]]
-    inside: tuple[tuple[str, FolderKind], ...] = ()
+    what: str  # for sentences, such as "a model"
+    marker: str  # the file that says what the folder is
+    form: str | tuple[str, ...]  # the format that it names, or several that may be replaced
+    files: Callable[[Mapping[str, Any]], Iterable[str]]  # the other files, from what the marker says
+    inside: tuple[tuple[str, FolderKind], ...] = ()  # folders written later, by a pattern and their kind
 
 
 def listed_arrays(content: Mapping[str, Any]) -> Iterator[str]:
@@ -71,25 +63,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
-    """Refuse, before anything starts, an output that is an input or holds one, also through a link.
-
-    Args:
-        inputs: files and folders that are read; what does not exist, such as a data set's name, is none.
-        outputs: files and folders that will be written.
-    """
-
-    def identity(path: Path) -> tuple[int, int]:
-        """Which file a path leads to, whatever it is called."""
-        found = path.stat()
-        return found.st_dev, found.st_ino
-
+    """Refuse, before anything starts, an output that is an input or holds one, also through a link."""
     read = [Path(each) for each in inputs if each is not None and _exists(Path(each))]
     below = [path for each in read if each.is_dir() for path in each.rglob("*") if path.is_file()]
-    known = {identity(path) for path in (*read, *below)}
+    known = {(path.stat().st_dev, path.stat().st_ino) for path in (*read, *below)}
     written = [Path(each) for each in outputs if each is not None]
     for place, output in enumerate(written):
         real = output.resolve()
-        if _exists(output) and identity(output) in known:
+        if output.exists() and (output.stat().st_dev, output.stat().st_ino) in known:
             raise InvalidParameter(f"{output} is read here and cannot be written, too: choose another name")
         if any(real == other.resolve() for other in written[:place]):
             raise InvalidParameter(f"{output} is named for two outputs: choose another name for one of them")
@@ -101,15 +82,12 @@ def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | No
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # too long for a path, or with a zero in it
+    except (OSError, ValueError):  # too long for a path, or with a zero in it: a name of a data set is none
         return False
 
 
 def check_replaceable(folder: str | Path, kind: FolderKind) -> None:
-    """Make sure, before the work that leads to it, that a folder can be written in this place.
-
-    Only an empty folder is replaced, and one of the same kind which holds nothing but what it lists.
-    """
+    """Refuse, before the work, to replace anything but an empty folder and one of this kind and no more."""
     folder = Path(folder)
     if folder.is_file():
         raise InvalidParameter(f"{folder} is a file; {kind.what} is saved to a folder")
@@ -121,10 +99,7 @@ def check_replaceable(folder: str | Path, kind: FolderKind) -> None:
             raise InvalidParameter(f"{folder} holds other files; save {kind.what} to a folder of its own")
         strange = _strange(folder, listed)
         if strange:
-            raise InvalidParameter(
-                f"{folder} is {kind.what} and also holds {strange[0]}, which would be lost: move that away, "
-                f"or choose another folder"
-            )
+            raise InvalidParameter(f"{folder} also holds {strange[0]}, which would be lost: move that away")
     check_folder(folder.absolute().parent)
 
 
@@ -182,31 +157,24 @@ def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
     """A temporary folder that takes the place of `folder` once the block is through without an error."""
     check_replaceable(folder, kind)
     folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
-    folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    old = work.with_name(f"{work.name}-old")
     work.chmod(0o755)
     try:
         yield work
-        _swap(work, folder)
+        try:
+            if folder.exists():
+                folder.replace(old)
+            work.replace(folder)
+        except BaseException:
+            if old.exists() and not folder.exists():
+                old.replace(folder)  # if this fails, too, the old one stays where it is
+            raise
+        finally:
+            if folder.exists():
+                shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _swap(work: Path, folder: Path) -> None:
-    """Put `work` in the place of `folder`; if that fails or is interrupted, the old one is back there."""
-    if not folder.exists():
-        work.replace(folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-    try:
-        folder.replace(old / "old")
-        work.replace(folder)
-    except BaseException:
-        if not folder.exists():
-            (old / "old").replace(folder)  # if this fails, too, the old one stays where it is
-        shutil.rmtree(old, ignore_errors=True)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
@@ -244,11 +212,7 @@ def check_folder(folder: str | Path) -> None:
 def described(marker: Path, form: str, what: str, again: str) -> Iterator[dict[str, Any]]:
     """What the marker file of a saved folder says, to be used in a block that fails where it is damaged.
 
-    Args:
-        marker: the file.
-        form: the format it should name.
-        what: the folder should be.
-        again: what to do about a damaged one.
+    It should name the format `form` of `what`; `again` says what to do about a damaged one.
     """
     content = read_json(marker)
     if content.get("format") != form:

@@ -32,13 +32,14 @@ from infograph.errors import InfoGraphError, InvalidParameter, JobStopped, Missi
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+RETRIES = 2  # of a job whose worker died
 POLL = 0.1  # seconds between looks at a child with limits
 OBJECT_STORE = 80_000_000  # bytes of Ray's, near the least there is: only paths and records go through
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a job has no outcome: its worker died, again and again."""
+    """A job has no outcome: its worker died, again and again."""
 
     reason: str
 
@@ -53,7 +54,6 @@ def run(
     *,
     workers: int = 1,
     on: str = "local",
-    retries: int = 2,
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     """Call `function` for every job, and give each job with its outcome as it comes.
 
@@ -62,28 +62,27 @@ def run(
         jobs: what it is called with; the next one is taken when a worker is free.
         workers: how many at a time; 1 on "local" calls the function here, with all threads.
         on: "local", or a Ray cluster, see `connect`.
-        retries: how often a job is tried again whose worker died.
     """
     if workers < 1:
         raise InvalidParameter(f"workers={workers}: expected 1 or more")
     if on != "local":
-        yield from _on_ray(function, jobs, workers, on, retries)
+        yield from _on_ray(function, jobs, workers, on)
     elif workers > 1:
-        yield from _in_processes(function, jobs, workers, retries)
+        yield from _in_processes(function, jobs, workers)
     else:
         for job in jobs:
             yield job, function(job)
 
 
 def _in_processes(
-    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, retries: int
+    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     """By pools of one process each: a pool that loses a process loses the jobs of all."""
-    waiting, idle = iter(jobs), list[_Worker]()
-    running: dict[Future[Outcome], tuple[Job, int, _Worker]] = {}
+    waiting, idle = iter(jobs), list[ProcessPoolExecutor]()
+    running: dict[Future[Outcome], tuple[Job, int, ProcessPoolExecutor]] = {}
 
     def begin(job: Job, tries: int) -> None:
-        worker = idle.pop() if idle else _Worker(ONE_THREAD)
+        worker = idle.pop() if idle else _worker(ONE_THREAD)
         running[worker.submit(function, job)] = (job, tries, worker)
 
     try:
@@ -99,7 +98,7 @@ def _in_processes(
                     outcome: Outcome | Lost = future.result()
                 except TerminatedWorkerError as error:
                     idle.remove(worker)
-                    if tries < retries:
+                    if tries < RETRIES:
                         begin(job, tries + 1)
                         continue
                     outcome = Lost(f"its process died {tries + 1} times ({_exit_code(error)})")
@@ -109,14 +108,11 @@ def _in_processes(
             worker.shutdown(kill_workers=True)
 
 
-class _Worker(ProcessPoolExecutor):  # type: ignore[misc]
+def _worker(environment: dict[str, str]) -> ProcessPoolExecutor:
     """One process, started with its first job."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        # a context of its own: joblib's copy of loky takes the name "loky" in multiprocessing, too
-        super().__init__(
-            1, context=LokyContext(), env=environment, initializer=_begin, initargs=(os.getpid(),)
-        )
+    # a context of its own: joblib's copy of loky takes the name "loky" in multiprocessing, too
+    own = {"context": LokyContext(), "env": environment}
+    return ProcessPoolExecutor(1, initializer=_begin, initargs=(os.getpid(),), **own)
 
 
 def _begin(parent: int) -> None:
@@ -145,11 +141,9 @@ def limited(
 ) -> Outcome:
     """Call a function in a process of its own, with all threads, which is ended where it takes too much.
 
-    Raises:
-        OverLimit: it took more time, with the start of the process, or more memory.
-        JobStopped: the process died.
+    `OverLimit` says that it took more time, with the start of the process, or more memory.
     """
-    worker, began = _Worker({}), time.monotonic()
+    worker, began = _worker({}), time.monotonic()
     try:
         process = psutil.Process(worker.submit(os.getpid).result())
         future: Future[Outcome] = worker.submit(function, job)
@@ -168,14 +162,14 @@ def limited(
 
 
 def _on_ray(
-    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, on: str, retries: int
+    function: Callable[[Job], Outcome], jobs: Iterable[Job], workers: int, on: str
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     ray = connect(on, workers)
 
     def call(job: Job) -> Outcome:  # Ray takes plain functions only
         return function(job)
 
-    task = ray.remote(call).options(num_cpus=1, max_retries=retries)
+    task = ray.remote(call).options(num_cpus=1, max_retries=RETRIES)
     waiting, running = iter(jobs), dict[Any, Job]()
     try:
         while True:
@@ -194,9 +188,7 @@ def _on_ray(
                     outcome = Lost(one_line(error))
                 yield running.pop(done), outcome
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
-        raise JobStopped(
-            f"the Ray cluster was lost ({one_line(error)}): run the same again, what is finished stays"
-        ) from error
+        raise JobStopped(f"the Ray cluster was lost ({one_line(error)}): run the same again") from error
     finally:
         for left in running:
             with suppress(Exception):
@@ -207,14 +199,9 @@ def _on_ray(
 def connect(on: str, workers: int) -> Any:
     """The package ray, connected.
 
-    Args:
-        on: "ray" starts a cluster on this machine, which ends with this process or with `ray.shutdown`;
-            "ray://host:port" is that of a cluster's client server, "ray://auto" the cluster that this machine
-            belongs to.
-        workers: cores of the cluster that is started here.
-
-    Raises:
-        JobStopped: the cluster cannot be reached.
+    "ray" starts a cluster with as many cores on this machine, which ends with this process or with
+    `ray.shutdown`; "ray://host:port" is that of a cluster's client server, "ray://auto" the cluster that this
+    machine belongs to. `JobStopped` says that it cannot be reached.
     """
     if not re.fullmatch(r"ray(://(auto|.+:\d+))?", on):
         raise InvalidParameter(f"on={on!r}: expected 'local', 'ray', or a cluster such as 'ray://host:10001'")

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from datetime import timedelta
 from typing import Any, Self
 
 from rich.console import Console
@@ -54,19 +54,12 @@ Watcher = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class ShardProgress:
-    """How far a job is.
+    """How far a job is; finished shards of earlier runs do not count."""
 
-    Attributes:
-        rows: read so far, those of shards in work included; finished shards of earlier runs do not count.
-        shards: finished in this run.
-        n_shards: to be done in this run.
-        share: of the bytes of the input that are done, by finished shards.
-    """
-
-    rows: int
-    shards: int
-    n_shards: int
-    share: float
+    rows: int  # read so far, those of shards in work included
+    shards: int  # finished
+    n_shards: int  # to be done
+    share: float  # of the bytes of the input that are done, by finished shards
 
 
 class Watch:
@@ -87,9 +80,8 @@ class Report(Watch):
         every: seconds between plain lines while a stage goes on; one more tells that it is over.
     """
 
-    def __init__(self, console: Console | None = None, every: float | None = None) -> None:
-        self.console = console or err()
-        self.every = EVERY if every is None else every
+    def __init__(self, console: Console | None = None, every: float = EVERY) -> None:
+        self.console, self.every = console or err(), every
         columns = (TextColumn("{task.description}"), BarColumn(20))
         figures = TextColumn("{task.fields[text]}", markup=False, table_column=Column())
         self._live = RichProgress(*columns, figures, TimeRemainingColumn(compact=True), console=self.console)
@@ -100,9 +92,7 @@ class Report(Watch):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._end_stage()
         if self._task is not None:
@@ -154,53 +144,44 @@ class Report(Watch):
 
 
 class ProgressReport(Report):
-    """A watcher for `train`; use it in a `with` block.
-
-    Every loss term is shown, the last validation error in its unit, and the time left.
+    """A watcher for `fit`: every loss term, the last validation error and the time left; for a `with` block.
 
     Args:
         console: where to write; standard error by default.
-        every: seconds between plain lines where there is no terminal; the last epoch is always shown.
+        every: seconds between plain lines; the first and the last epoch are always shown.
         unit: of the validation error, such as "hartree"; "% wrong" for shares of wrong classes.
         runs: how many runs follow each other: networks of an ensemble, settings of a search.
     """
 
     def __init__(
-        self, console: Console | None = None, every: float | None = None, *, unit: str = "", runs: int = 1
+        self, console: Console | None = None, every: float = EVERY, *, unit: str = "", runs: int = 1
     ) -> None:
         super().__init__(console, every)
         self.unit, self.runs = unit, runs
-        self._run, self._first_epoch, self._error = 1, 0, math.nan
-        self._done = self._not_done = 0  # steps; those before a resumed run and after one that ended early
+        self._run, self._done, self._seen, self._error = 1, 0, 0, math.nan
+        self._last = -math.inf
 
-    def __call__(self, standing: Progress) -> None:
+    def __call__(self, now: Progress) -> None:
         """Show where the run stands."""
-        steps = standing.epochs * standing.steps  # of one run
-        done = (self._run - 1) * steps + (standing.epoch - 1) * standing.steps + standing.step
-        if not self._first_epoch:
-            self._first_epoch, self._not_done = standing.epoch, done - 1
-        elif (
-            done <= self._done and self._run < self.runs
-        ):  # the next run; a lost worker begins an epoch again
-            self._run, self._first_epoch, self._error = self._run + 1, standing.epoch, math.nan
-            done += steps
-            self._not_done += done - 1 - self._done
-        self._done, self._error = done, standing.shown.get(ERROR, self._error)
-        name = f"epoch {standing.epoch}/{standing.epochs}"
+        steps, done = now.epochs * now.steps, (now.epoch - 1) * now.steps + now.step
+        if done <= self._done and self._run < self.runs:  # where no run follows, a lost worker begins again
+            self._run, self._error, self._last = self._run + 1, math.nan, -math.inf
+        self._done, self._seen, self._error = done, self._seen + 1, now.shown.get(ERROR, self._error)
+        name = f"epoch {now.epoch}/{now.epochs}"
         name = f"run {self._run}/{self.runs} {name}" if self.runs > 1 else name
-        figures = "  ".join(self._figures(standing.shown))
+        figures = "  ".join(self._figures(now.shown))
         if self.console.is_terminal:
             if self._task is None:
                 self.stage(name, self.runs * steps)
             self._name = name
-            self.advance(done, figures)
+            self.advance((self._run - 1) * steps + done, figures)
             return
-        now = time.perf_counter()
-        due = now - self._last >= self.every or standing.epoch in (self._first_epoch, standing.epochs)
-        if due and standing.step == standing.steps:
-            self._last = now
-            left = (now - self._began) / max(done - self._not_done, 1) * (self.runs * steps - done)
-            self.note(f"{name}  {figures}  {duration(left)} left")
+        time_now = time.perf_counter()
+        if now.step == now.steps and (time_now - self._last >= self.every or now.epoch == now.epochs):
+            self._last = time_now
+            left = (self.runs - self._run + 1) * steps - done
+            seconds = timedelta(seconds=round((time_now - self._began) / self._seen * left))
+            self.note(f"{name}  {figures}  {seconds} left")
 
     def _figures(self, shown: Epoch) -> list[str]:
         parts = [f"loss {shown['loss']:.4g}"]
@@ -231,13 +212,6 @@ def validation_unit(units: Sequence[str], *, classes: bool = False) -> str:
     if classes:
         return WRONG
     return units[0] if len(units) == 1 else "deviations"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as m:ss or h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def err() -> Console:

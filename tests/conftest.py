@@ -16,12 +16,9 @@ from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
 
 # No clock of Hypothesis decides: neither how long an example takes, nor how long it takes to make some.
+slow = [HealthCheck.too_slow]
 settings.register_profile(
-    "steady",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
+    "steady", deadline=None, derandomize=True, database=None, suppress_health_check=slow
 )
 settings.load_profile("steady")
 
@@ -36,8 +33,8 @@ def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test that looks up or connects to anything but this machine, even if the error is caught."""
     asked: list[str] = []
 
-    def guard(name: str, host_of) -> None:
-        real = getattr(socket.socket if name.startswith("connect") else socket, name)
+    def guard(owner, name: str, host_of) -> None:
+        real = getattr(owner, name)
 
         def guarded(*args, **options):
             host = host_of(*args)
@@ -46,15 +43,15 @@ def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
                 pytest.fail(f"a test must not reach beyond this machine: {asked[-1]}")
             return real(*args, **options)
 
-        monkeypatch.setattr(socket.socket if name.startswith("connect") else socket, name, guarded)
+        monkeypatch.setattr(owner, name, guarded)
 
     def peer(own: socket.socket, address: object) -> str | None:
         sends = own.family in (socket.AF_INET, socket.AF_INET6) and own.type != socket.SOCK_DGRAM
         return address[0] if sends else None
 
-    for name in ("connect", "connect_ex"):
-        guard(name, peer)
-    guard("getaddrinfo", lambda host, *_: host)
+    guard(socket.socket, "connect", peer)
+    guard(socket.socket, "connect_ex", peer)
+    guard(socket, "getaddrinfo", lambda host, *_: host)
     yield
     assert not asked, asked
 
@@ -89,14 +86,9 @@ def _graph(name: str, n_nodes: int, arcs: Sequence[tuple[int, int]], undirected:
     """Arcs in both directions unless told otherwise; labels and bonds repeat in a fixed order."""
     both = [arc for u, v in arcs for arc in ([(u, v), (v, u)] if undirected and u != v else [(u, v)])]
     edges = np.array(both, dtype=np.int64).reshape(-1, 2).T
-    bond = [BONDS[(u + v) % 2] for u, v in both]
-    return Record(
-        n_nodes,
-        edges,
-        node={"label": np.array([LABELS[i % 3] for i in range(n_nodes)], dtype=object)},
-        edge={"bond": np.array(bond, dtype=object)},
-        graph_id=name,
-    )
+    labels = np.array([LABELS[i % 3] for i in range(n_nodes)], dtype=object)
+    bonds = np.array([BONDS[(u + v) % 2] for u, v in both], dtype=object)
+    return Record(n_nodes, edges, node={"label": labels}, edge={"bond": bonds}, graph_id=name)
 
 
 @pytest.fixture(scope="session")

@@ -18,32 +18,23 @@ PATIENCE = 600.0  # seconds; only what hangs takes so long, however busy the mac
 
 @contextmanager
 def started(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process that minds SIGINT; whatever happens, it and all that it started are gone at the end."""
-    with _minding_interrupts():
+    """A process that minds SIGINT; whatever happens, it and all that it started are gone at the end.
+
+    This one may ignore SIGINT, where it was started by nohup or in the background of a script, and processes
+    inherit that.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
         process = subprocess.Popen(command, text=True, start_new_session=True, **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
     with process:
         try:
             yield process
         finally:
             with suppress(ProcessLookupError, PermissionError):  # nothing is left of it
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextmanager
-def _minding_interrupts() -> Iterator[None]:
-    """Let processes that start now mind SIGINT, even where this one ignores it.
-
-    It does where it was started by nohup or in the background of a script. Processes inherit that a signal is
-    ignored, but no handler.
-    """
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def interrupted(process: subprocess.Popen[str]) -> str:

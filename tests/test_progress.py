@@ -1,4 +1,4 @@
-"""What people see while a model trains."""
+"""What people see of a job that takes a while."""
 
 from __future__ import annotations
 
@@ -8,27 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
-from infograph import GIN, InfoGraph, load_dataset
-from infograph.progress import Progress, ProgressReport, duration, validation_unit
+from infograph import GIN, InfoGraph, load_dataset, read_graphs
+from infograph.progress import Progress, ProgressReport, Report, ShardProgress, validation_unit
 
-
-def test_plain_lines_where_there_is_no_terminal():
-    text = io.StringIO()
-    with ProgressReport(Console(file=text, width=60), every=0) as report:
-        InfoGraph(dim=8, epochs=3, encoder=GIN(layers=2)).fit(load_dataset("MUTAG")[:30], watchers=[report])
-    lines = text.getvalue().splitlines()
-    assert [line.split("  ")[0] for line in lines] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
-    assert all("loss" in line and "MI" in line and "pairs" in line and "graphs/s" in line for line in lines)
-    assert lines[-1].endswith("0:00 left")
-
-
-def test_a_live_line_on_a_terminal():
-    text = io.StringIO()
-    with ProgressReport(Console(file=text, force_terminal=True, width=100)) as report:
-        InfoGraph(dim=8, epochs=2, encoder=GIN(layers=2)).fit(load_dataset("MUTAG")[:30], watchers=[report])
-    assert "epoch 2/2" in text.getvalue()
-
-
+ONE = {"loss": 1.0, "seconds": 1.0, "graphs_per_second": 1.0}
 RECORD = {
     "epoch": 12,
     "loss": 1.2345,
@@ -41,13 +24,44 @@ RECORD = {
 }
 
 
-def shown(width: int, terminal: bool, unit: str = "hartree", error: float = 0.4212) -> str:
+def test_plain_lines_where_there_is_no_terminal(capsys):
+    with Report(every=0) as report:
+        told = report.count("reading QM9")
+        for done in (512, 130_831):
+            told(done, 130_831)
+        report.stage("embedding", 100)
+        report.shards(ShardProgress(20_000, 1, 4, 0.25))
+    first, second, read, rows, embedded = capsys.readouterr().err.splitlines()
+    assert [first, second] == [f"reading QM9: {done} of 130,831" for done in ("512", "130,831")]
+    assert re.fullmatch(r"reading QM9: \d+\.\d s, 130,831 of 130,831", read)
+    assert re.fullmatch(r"embedding: 20,000 rows, .* per second, 1 of 4 shards", rows)
+    assert re.fullmatch(r"embedding: \d+\.\d s, 20,000 rows, .*", embedded)
+
+
+def test_nothing_is_shown_of_quick_readers(capsys, tmp_path):
+    (tmp_path / "a.smi").write_text("CCO\nCCN\n")
+    with Report() as report:
+        read_graphs(tmp_path / "a.smi", progress=report.count("reading"))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_bars_on_a_terminal(width):
+    text = io.StringIO()
+    with Report(Console(file=text, force_terminal=True, width=width)) as report:
+        told = report.count("reading QM9")
+        for job in (0, 1):  # a download, then the parsing
+            for done in (1, 60, 100):
+                told(done, 100 if job else 0)
+    assert "reading QM9" in text.getvalue() and "100 of 100" in text.getvalue()
+
+
+def shown(width, terminal, unit="hartree", error=0.4212):
     text = io.StringIO()
     with ProgressReport(Console(file=text, force_terminal=terminal, width=width), unit=unit) as report:
         report(Progress(12, 50, 1, 2, RECORD))
         report(Progress(12, 50, 2, 2, {**RECORD, "lr": 1e-3, "validation": error}))
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue())
-    return plain.replace("\r", "\n")
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue()).replace("\r", "\n")
 
 
 def test_plain_lines_show_every_term_and_the_error_in_its_unit():
@@ -64,42 +78,31 @@ def test_live_lines_fit_the_terminal(width):
     assert "epoch 12/50" in text and "hartree" in text
 
 
-def test_runs_that_follow_each_other_are_counted():
+@pytest.mark.parametrize(
+    ("runs", "epochs", "expected"),
+    [
+        (3, (1, 2) * 3, [f"run {run}/3 epoch {epoch}/2" for run in (1, 2, 3) for epoch in (1, 2)]),
+        (1, (1, 2, 2, 3), ["epoch 1/3", "epoch 2/3", "epoch 2/3", "epoch 3/3"]),  # a worker was lost
+    ],
+)
+def test_runs_that_follow_each_other_are_counted(runs, epochs, expected):
     text = io.StringIO()
-    one = {"loss": 1.0, "seconds": 1.0, "graphs_per_second": 1.0}
-    with ProgressReport(Console(file=text, width=80), every=0, runs=3) as report:
-        for _ in range(3):
-            for epoch in (1, 2):
-                report(Progress(epoch, 2, 1, 1, one))
-    starts = [line.split("  ")[0] for line in text.getvalue().splitlines()]
-    assert starts == [f"run {run}/3 epoch {epoch}/2" for run in (1, 2, 3) for epoch in (1, 2)]
+    with ProgressReport(Console(file=text, width=80), every=0, runs=runs) as report:
+        for epoch in epochs:
+            report(Progress(epoch, max(epochs), 1, 1, ONE))
+    assert [line.split("  ")[0] for line in text.getvalue().splitlines()] == expected
     assert text.getvalue().rstrip().endswith("0:00 left")
 
 
-def test_a_run_that_begins_again_is_the_same_run():
-    text = io.StringIO()
-    one = {"loss": 1.0, "seconds": 1.0, "graphs_per_second": 1.0}
-    with ProgressReport(Console(file=text, width=80), every=0) as report:
-        for epoch in (1, 2, 2, 3):  # a worker was lost in epoch 2
-            report(Progress(epoch, 3, 1, 1, one))
-    starts = [line.split("  ")[0] for line in text.getvalue().splitlines()]
-    assert starts == ["epoch 1/3", "epoch 2/3", "epoch 2/3", "epoch 3/3"]
+def test_verbose_writes_to_standard_error_only(capsys):
+    InfoGraph(dim=8, epochs=2, verbose=True, encoder=GIN(layers=2)).fit(load_dataset("MUTAG")[:30])
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert captured.out == "" and [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
+    assert all("loss" in line and "MI" in line and "pairs" in line and "graphs/s" in line for line in lines)
 
 
 def test_validation_units():
     assert validation_unit(["hartree"]) == "hartree"
     assert validation_unit(["", "K"]) == "deviations"
     assert validation_unit([""], classes=True) == "% wrong"
-
-
-def test_verbose_writes_to_standard_error_only(capsys):
-    InfoGraph(dim=8, epochs=2, verbose=True, encoder=GIN(layers=2)).fit(load_dataset("MUTAG")[:30])
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "epoch 2/2" in captured.err
-
-
-def test_durations():
-    assert duration(5) == "0:05"
-    assert duration(125.4) == "2:05"
-    assert duration(3725) == "1:02:05"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,7 +10,6 @@ from infograph import __version__
 from infograph.cli.apply import embed, predict, store
 from infograph.cli.judge import compare, datasets, evaluate, history, info
 from infograph.cli.look import draw, explore, index, search
-from infograph.cli.output import show
 from infograph.cli.reproduce import reproduce
 from infograph.cli.train import study, train, tune
 
@@ -25,12 +23,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.add_typer(reproduce, name="reproduce")
-VERBS: tuple[Callable[..., None], ...] = (
-    *(study, train, tune, embed, store, predict, evaluate, compare),
-    *(draw, index, search, explore, history, info, datasets),
-)
-for verb in VERBS:
-    app.command("map" if verb is draw else None)(verb)
+for verb in (study, train, tune, embed, store, predict, evaluate, compare):
+    app.command()(verb)
+app.command("map")(draw)
+for verb in (index, search, explore, history, info, datasets):
+    app.command()(verb)
 
 
 @app.callback(invoke_without_command=True)
@@ -39,10 +36,6 @@ def infograph(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     """Whole graphs to vectors, a few labels to predictions: InfoGraph."""
-    if version:
-        show(f"infograph {__version__}")
-    elif context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-    else:
-        return
-    raise typer.Exit()
+    if version or context.invoked_subcommand is None:
+        typer.echo(f"infograph {__version__}" if version else context.get_help())
+        raise typer.Exit()

@@ -11,38 +11,38 @@ from typing import Annotated, Literal
 
 import typer
 
+import infograph
 from infograph.cli import options as opt
-from infograph.cli.output import LISTED, Interrupted, in_options, print_json, print_table, show
+from infograph.cli.output import LISTED, Interrupted, Output, in_options, show, table
 from infograph.progress import Report, say
 
 SHOWN = 50  # predictions
 BAD_GRAPHS = "At a graph that cannot be used: stop, leave it out, or keep its row with NaN."
 MANY_FILES = "A pattern in quotes, such as 'shards/*.parquet', a folder, or a file."
 ANY_SOURCE = "A file or folder of graphs, a data set's name, or a pattern such as 'shards/*.parquet'."
-many = partial(opt.option, panel="Many files", min=1)
+many = partial(opt.option, panel="Many files")
+Columns = Annotated[str, opt.option("Graph columns to write, too; all for all.", "A,B")]
+BadGraphs = Literal["raise", "skip", "nan"]
 
 
 @dataclass(frozen=True)
 class FolderOptions:
     """How a folder of vectors is made."""
 
-    workers: Annotated[int, many("Processes, one core each.", "N")] = 1
-    on: Annotated[str, opt.option(opt.WHERE, "WHERE", panel="Many files")] = "local"
-    block: Annotated[int, many("Rows in memory at a time.", "ROWS")] = 10_000
+    workers: Annotated[int, many("Processes, one core each.", "N", min=1)] = 1
+    on: Annotated[str, many(opt.WHERE, "WHERE")] = "local"
+    block: Annotated[int, many("Rows in memory at a time.", "ROWS", min=1)] = 10_000
 
 
-@opt.grouped
+@opt.verb
 def embed(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    model: opt.Model,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help=ANY_SOURCE)],
     out: Annotated[str, opt.option("A .parquet or .csv file, or a folder for many files.", "PLACE")],
     reading: opt.ReadingOptions,
     folder: FolderOptions,
-    columns: Annotated[str, opt.option("Graph columns to write, too; all for all.", "A,B")] = "",
-    errors: Annotated[
-        Literal["raise", "skip", "nan"] | None,
-        opt.reads(BAD_GRAPHS, default="raise for a file, skip for a folder"),
-    ] = None,
+    columns: Columns = "",
+    errors: Annotated[BadGraphs | None, opt.reads(BAD_GRAPHS, "raise for a file, skip for a folder")] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Turn graphs into vectors, keyed by your ids.
@@ -55,12 +55,9 @@ def embed(
     same command again goes on where it was: finished files are skipped.
 
     Examples:
-
-    [bold]infograph embed model MUTAG --out vectors.parquet --columns y[/bold]
-
-    [bold]infograph embed model molecules.csv --id-column name --errors nan --out vectors.csv[/bold]
-
-    [bold]infograph embed model 'shards/*.parquet' --out vectors/ --workers 8[/bold]
+        infograph embed model MUTAG --out vectors.parquet --columns y
+        infograph embed model molecules.csv --id-column name --errors nan --out vectors.csv
+        infograph embed model 'shards/*.parquet' --out vectors/ --workers 8
     """
     if _wants_folder(source, out):
         _embed_folder(model, source, out, reading, folder, columns, errors or "skip", as_json)
@@ -69,23 +66,18 @@ def embed(
         raise typer.BadParameter(
             "--workers, --on and --block are for many files: give a folder as --out, such as vectors/"
         )
-    from infograph.estimators.base import check_embeds, load
     from infograph.io import check_outputs
     from infograph.learn.predictions import embed_to_file
 
     check_outputs([model, source], out)
-    fitted = load(model)
-    check_embeds(fitted)
-    how: Literal["raise", "skip"] = "raise" if errors in (None, "raise") else "skip"
-    graphs = reading.read(source, errors=how, schema=fitted.schema_)
+    fitted = infograph.load(model)
+    graphs = reading.read(source, errors=errors, schema=fitted.schema_)
     chosen = opt.columns_of(graphs, columns)
     vectors = embed_to_file(fitted, graphs, Path(out), columns=chosen, keep_places=errors == "nan")
-    if as_json:
-        rejected = [vars(each) for each in graphs.rejected]
-        print_json({"file": str(Path(out)), "rows": len(vectors), "dim": vectors.dim, "rejected": rejected})
-        return
-    empty = f", {len(graphs.rejected)} of them NaN" if errors == "nan" and graphs.rejected else ""
-    show(f"{Path(out)}: {len(vectors):,} vectors of {vectors.dim} numbers{empty}")
+    rejected = [vars(each) for each in graphs.rejected]
+    content = {"file": Path(out), "rows": len(vectors), "dim": vectors.dim, "rejected": rejected}
+    empty = f", {len(rejected)} of them NaN" if errors == "nan" and rejected else ""
+    show(as_json, content, [f"{Path(out)}: {len(vectors):,} vectors of {vectors.dim} numbers{empty}"])
 
 
 def _wants_folder(source: str, out: str) -> bool:
@@ -97,9 +89,7 @@ def _wants_folder(source: str, out: str) -> bool:
     if not is_pattern(source):
         return (a_folder or not Path(out).suffix) and Path(source).exists()
     if Path(out).suffix in ENDINGS and not a_folder:
-        raise opt.refused(
-            f"{out} is one file, and the pattern {source!r} stands for many: give a folder", "out"
-        )
+        raise opt.refused(f"{out} is one file, and the pattern {source!r} stands for many", "out")
     return True
 
 
@@ -110,7 +100,7 @@ def _embed_folder(
     reading: opt.ReadingOptions,
     options: FolderOptions,
     columns: str,
-    errors: Literal["raise", "skip", "nan"],
+    errors: BadGraphs,
     as_json: bool,
 ) -> None:
     """Embed all shards, and say what became of every row."""
@@ -128,19 +118,17 @@ def _embed_folder(
                 errors=errors,
                 reading=reading.of_shards(),
                 progress=watch.shards,
-                **asdict(options),
+                **vars(options),
             )
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted. The same command goes on with the shards that are left.") from error
-    if as_json:
-        print_json({**asdict(report), "out": out})
-    else:
-        before = f", {report.skipped} of them before" if report.skipped else ""
-        show(
-            f"{out}: {report.embedded:,} vectors of {report.dim} numbers, {report.rejected:,} of "
-            f"{report.rows:,} rows rejected; {report.shards - len(report.failed)} of {report.shards} shards "
-            f"done{before}"
-        )
+    before = f", {report.skipped} of them before" if report.skipped else ""
+    line = (
+        f"{out}: {report.embedded:,} vectors of {report.dim} numbers, {report.rejected:,} of "
+        f"{report.rows:,} rows rejected; {report.shards - len(report.failed)} of {report.shards} shards "
+        f"done{before}"
+    )
+    show(as_json, {**asdict(report), "out": out}, [line])
     for failure in report.failed[:LISTED]:
         say(f"  {failure.shard}: {failure.problem}")
     if report.failed:
@@ -150,7 +138,7 @@ def _embed_folder(
         )
 
 
-@opt.grouped
+@opt.verb
 def store(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help=MANY_FILES)],
     out: Annotated[Path, opt.option("The folder of the GraphSet.", "DIR")],
@@ -158,17 +146,14 @@ def store(
     columns: Annotated[str, opt.option("Columns of molecules to keep; all for all.", "A,B")] = "",
     rejects: Annotated[Path | None, opt.option("Leave bad rows out, listed in this CSV.", "FILE")] = None,
     block: Annotated[int, opt.option("Rows in memory at a time.", "ROWS", min=1)] = 10_000,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Read files of graphs, however large, into one folder that opens at once and takes no memory.
 
     Examples:
-
-    [bold]infograph store 'shards/*.parquet' --columns logS --rejects bad.csv --out graphs[/bold]
-
-    [bold]infograph train graphs --workers 8 --out model[/bold]
+        infograph store 'shards/*.parquet' --columns logS --rejects bad.csv --out graphs
+        infograph train graphs --workers 8 --out model
     """
-    from infograph.scale.store import store_graphs
+    from infograph.scale import store_graphs
 
     with Report() as watch:
         watch.stage("reading", 100)
@@ -181,39 +166,31 @@ def store(
             block=block,
             progress=watch.shards,
         )
-    if as_json:
-        counts = {"rows": stored.rows, "graphs": len(stored.graphs), "rejected": stored.rejected}
-        print_json({"out": str(out), **counts})
-        return
-    show(f"{out}: {len(stored.graphs):,} graphs; {stored.rejected:,} of {stored.rows:,} rows rejected")
+    counts = {"rows": stored.rows, "graphs": len(stored.graphs), "rejected": stored.rejected}
+    line = f"{out}: {len(stored.graphs):,} graphs; {stored.rejected:,} of {stored.rows:,} rows rejected"
+    return {"out": out, **counts}, [line]
 
 
-@opt.grouped
+@opt.verb
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder of a model that predicts.")],
     source: opt.Source,
     reading: opt.ReadingOptions,
-    out: Annotated[
-        Path | None, opt.option("A .parquet, .csv or .json file.", "FILE", default="the terminal")
-    ] = None,
-    columns: Annotated[str, opt.option("Graph columns to write, too; all for all.", "A,B")] = "",
+    out: Annotated[Path | None, opt.option("A .parquet, .csv or .json file.", "FILE", "the terminal")] = None,
+    columns: Columns = "",
     probabilities: Annotated[bool, opt.option("A column for every class.", "--probabilities")] = False,
     std: Annotated[bool, opt.option("The spread of an ensemble.", "--std")] = False,
-    errors: Annotated[Literal["raise", "skip", "nan"], opt.reads(BAD_GRAPHS)] = "raise",
-    as_json: opt.AsJson = False,
-) -> None:
+    errors: Annotated[BadGraphs, opt.reads(BAD_GRAPHS)] = "raise",
+) -> Output:
     """Predict graphs, keyed by your ids; errors are shown where the graphs have the target.
 
     Predictions are columns with the names of their targets. Units are metadata in Parquet, and in the header
     of CSV and JSON lines. Classes come with their probability.
 
     Examples:
-
-    [bold]infograph predict model new.smi --out predictions.parquet[/bold]
-
-    [bold]infograph predict model new.csv --columns all --errors nan --out predictions.csv[/bold]
+        infograph predict model new.smi --out predictions.parquet
+        infograph predict model new.csv --columns all --errors nan --out predictions.csv
     """
-    from infograph.estimators.base import load
     from infograph.io import check_outputs
     from infograph.learn import predictions
     from infograph.report.pages import cell_text
@@ -221,10 +198,10 @@ def predict(
     if out is not None:
         check_outputs([model, source], out)
         predictions.check_place(out)
-    fitted = load(model)
+    fitted = infograph.load(model)
     predictions.check_predicts(fitted, probabilities=probabilities)
-    graphs = reading.read(source, errors="raise" if errors == "raise" else "skip", schema=fitted.schema_)
-    table = predictions.predict_table(
+    graphs = reading.read(source, errors=errors, schema=fitted.schema_)
+    found = predictions.predict_table(
         fitted,
         graphs,
         columns=opt.columns_of(graphs, columns),
@@ -232,24 +209,22 @@ def predict(
         std=std,
         keep_places=errors == "nan",
     )
-    for note in table.notes:
+    for note in found.notes:
         say(in_options(note))
+    content = {
+        "file": out,
+        "units": found.units,
+        "scores": [vars(score) for score in found.scores],
+        "rejected": [vars(each) for each in graphs.rejected],
+    }
+    judged = [str(score) for score in found.scores]
     if out is not None:
-        predictions.write_predictions(table, out)
-    if as_json:
-        rows = {"rows": len(table)} if out else {"predictions": predictions.rows_of(table)}
-        scores = [vars(score) for score in table.scores]
-        rejected = [vars(each) for each in graphs.rejected]
-        units = {"units": table.units, "scores": scores, "rejected": rejected}
-        print_json({"file": None if out is None else str(out), **rows, **units})
-        return
-    if out is None:
-        shown = [map(cell_text, values[:SHOWN].tolist()) for values in table.columns.values()]
-        texts = [place for place, name in enumerate(table.columns) if name == "problem"]
-        print_table([*map(table.header, table.columns)], zip(*shown, strict=True), texts=texts)
-        if len(table) > SHOWN:
-            say(f"... and {len(table) - SHOWN:,} more; --out FILE writes all of them.")
-    else:
-        show(f"{out}: {len(table):,} predictions of {', '.join(fitted.target_names_)}")
-    for score in table.scores:
-        show(str(score))
+        predictions.write_predictions(found, out)
+        line = f"{out}: {len(found):,} predictions of {', '.join(fitted.target_names_)}"
+        return {**content, "rows": len(found)}, [line, *judged]
+    shown = [map(cell_text, values[:SHOWN].tolist()) for values in found.columns.values()]
+    texts = [place for place, name in enumerate(found.columns) if name == "problem"]
+    rows = table([*map(found.header, found.columns)], zip(*shown, strict=True), texts=texts)
+    if len(found) > SHOWN:
+        judged = [f"... and {len(found) - SHOWN:,} more; --out FILE writes all of them.", *judged]
+    return {**content, "predictions": predictions.rows_of(found)}, [rows, *judged]

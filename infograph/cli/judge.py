@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+import infograph
 from infograph.cli import options as opt
-from infograph.cli.output import print_facts, print_json, print_scores, print_table, show
+from infograph.cli.output import Output, score_table, table
 from infograph.progress import Report, say
 
 METHODS = (
@@ -17,38 +18,33 @@ METHODS = (
     "and degrees."
 )
 COMPARED = "The folder for the table and the results per method. [default: runs/compare-SOURCE]"
+JUDGED = "A file of vectors, or a model folder."
 WHAT = "A model folder, a file of vectors, graphs, or a data set's name."
 TRAINED = "A model folder, or the result file of a table's cell."
 
 
-@opt.grouped
+@opt.verb
 def evaluate(
-    which: Annotated[
-        Path, typer.Argument(metavar="VECTORS|MODEL", help="A file of vectors, or a model folder.")
-    ],
+    which: Annotated[Path, typer.Argument(metavar="VECTORS|MODEL", help=JUDGED)],
     reading: opt.ReadingOptions,
     source: opt.MaybeSource = None,
     classifier: opt.Classifiers = "svm-rbf",
     judging: opt.JudgeOptions = opt.USUAL,
     seed: opt.FirstSeed = 0,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Cross-validate how well vectors predict a column, with nothing chosen on test folds.
 
     All repeats judge the same vectors; infograph study trains anew for each.
 
     Examples:
-
-    [bold]infograph evaluate model MUTAG[/bold]
-
-    [bold]infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic[/bold]
+        infograph evaluate model MUTAG
+        infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic
     """
     from infograph.data.units import LABEL
     from infograph.evaluate.compare import judge, score_rows
     from infograph.index.graph_index import represent
 
-    read = None if source is None else lambda schema: reading.read(source, schema=schema)
-    vectors = represent(which, read)
+    vectors = represent(which, reading.reader(source))
     label = reading.label or LABEL
     if source is not None:  # reading has called the label y
         own = {label if name == LABEL else name: values for name, values in vectors.columns.items()}
@@ -62,19 +58,15 @@ def evaluate(
             progress=watch.count("cross-validation"),
             **vars(judging),
         )
-    rows, plan = score_rows(evaluation), evaluation.plan
-    if as_json:
-        counts = {"graphs": plan.n_graphs, "left_out": left_out}
-        table = [row.to_dict() for row in rows]
-        print_json({"label": label, **counts, "table": table, "evaluation": evaluation.to_dict()})
-        return
     if left_out:
         say(f"{left_out} graphs without a vector or a label were left out.")
-    print_scores("classifier", rows)
-    show(f"{plan.n_graphs:,} graphs, {judging}")
+    rows, n_graphs = score_rows(evaluation), evaluation.plan.n_graphs
+    content = {"label": label, "graphs": n_graphs, "left_out": left_out}
+    content |= {"table": [row.to_dict() for row in rows], "evaluation": evaluation.to_dict()}
+    return content, [score_table("classifier", rows), f"{n_graphs:,} graphs, {judging}"]
 
 
-@opt.grouped
+@opt.verb
 def compare(
     source: opt.Source,
     columns: opt.ColumnOptions,
@@ -88,8 +80,7 @@ def compare(
     judging: opt.JudgeOptions = opt.USUAL,
     seed: opt.FirstSeed = 0,
     errors: opt.Errors = "raise",
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Compare InfoGraph with kernels, embeddings and plain references on your graphs.
 
     Every method runs in a process of its own and is judged by the same nested cross-validation. One that
@@ -97,10 +88,8 @@ def compare(
     again.
 
     Examples:
-
-    [bold]infograph compare MUTAG --methods all[/bold]
-
-    [bold]infograph compare mine.csv --label class --methods wl,graph2vec,infograph --budget 5m[/bold]
+        infograph compare MUTAG --methods all
+        infograph compare mine.csv --label class --methods wl,graph2vec,infograph --budget 5m
     """
     from infograph.evaluate.compare import Limits, Protocol
     from infograph.io import check_outputs
@@ -111,103 +100,85 @@ def compare(
     check_outputs([source], *(out / each for each in FILES))
     graphs = reading.read(source, errors=errors, columns=columns)
     job = Comparison(graphs, opt.names(methods) or [], name, Protocol(**vars(judging), seed=seed))
-    limits = Limits(opt.parse_duration(budget), opt.parse_size(memory))
+    limits = Limits(opt.seconds(budget), opt.quantity(memory, opt.SIZE, "a size such as 500M or 8G"))
     with Report() as watch:
         rows = job.run(out, limits, watch, workers=workers, on=on)
-    if as_json:
-        print_json({"out": str(out), "table": [vars(row) for row in rows]})
-        return
-    print_table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best_line(rows))
-    for note in job.notes:
-        show(note)
-    show(f"Table: {out / 'comparison.html'}")
+    shown = table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best_line(rows))
+    content = {"out": out, "table": [vars(row) for row in rows]}
+    return content, [shown, *job.notes, f"Table: {out / 'comparison.html'}"]
 
 
-@opt.grouped
+@opt.verb
 def info(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=WHAT)],
     columns: opt.ColumnOptions,
     reading: opt.ReadingOptions,
     errors: opt.Errors = "raise",
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Say what a model, a file of vectors, or a set of graphs holds.
 
     Examples:
-
-    [bold]infograph info MUTAG[/bold]
-
-    [bold]infograph info model --json[/bold]
+        infograph info MUTAG
+        infograph info model --json
     """
     from infograph.data.vectors import holds_embeddings, read_embeddings
     from infograph.report.describe import describe_embeddings, describe_graphs, describe_model, in_words
 
     path = Path(what)
     if (path / "config.json").is_file():
-        from infograph.estimators.base import load
-
-        content: dict[str, Any] = describe_model(load(path))
+        content: dict[str, Any] = describe_model(infograph.load(path))
     elif holds_embeddings(path):
         content = describe_embeddings(read_embeddings(path))
     else:
         content = describe_graphs(reading.read(what, errors=errors, columns=columns))
-    if as_json:
-        print_json(content)
-    else:
-        print_facts(in_words(content))
+    return content, [table(("", ""), in_words(content), texts=(1,))]
 
 
+@opt.verb
 def datasets(
     root: Annotated[Path | None, opt.option("A folder with data sets, searched first.")] = None,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """List the benchmark data sets, where each was found, and their statistics.
 
-    Example: [bold]infograph datasets[/bold]
+    Examples:
+        infograph datasets
     """
     from infograph.data.datasets import describe_datasets
 
     found = describe_datasets(root=root)
-    if as_json:
-        print_json([vars(info) for info in found])
-        return
     rows = []
-    for info in found:
-        counts = ("" if each is None else f"{each:,}" for each in (info.graphs, info.classes))
-        means = ("" if each is None else f"{each:.1f}" for each in (info.mean_nodes, info.mean_edges))
-        rows.append((info.name, info.where, *counts, *means))
-    print_table(("name", "found", "graphs", "classes", "nodes", "edges"), rows, texts=(1,))
-    show("Nodes and edges are means per graph. Any other name of the TU collection is downloaded.")
+    for each in found:
+        counts = ("" if count is None else f"{count:,}" for count in (each.graphs, each.classes))
+        means = ("" if mean is None else f"{mean:.1f}" for mean in (each.mean_nodes, each.mean_edges))
+        rows.append((each.name, each.where, *counts, *means))
+    return [vars(each) for each in found], [
+        table(("name", "found", "graphs", "classes", "nodes", "edges"), rows, texts=(1,)),
+        "Nodes and edges are means per graph. Any other name of the TU collection is downloaded.",
+    ]
 
 
+@opt.verb
 def history(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=TRAINED)],
-    out: Annotated[
-        Path | None, opt.option("A .png, .svg or .csv file.", "FILE", default="the terminal")
-    ] = None,
-    as_json: opt.AsJson = False,
-) -> None:
+    out: Annotated[Path | None, opt.option("A .png, .svg or .csv file.", "FILE", "the terminal")] = None,
+) -> Output:
     """Draw the convergence of a training run: every loss term over the epochs, and the validation error.
 
     Examples:
-
-    [bold]infograph history model --out history.png[/bold]
-
-    [bold]infograph history model[/bold]
+        infograph history model --out history.png
+        infograph history model
     """
     from infograph.io import check_outputs
     from infograph.report.figures import draw_history, history_of, history_table, write_history
 
     check_outputs([model], out)
     records, unit = history_of(model)
-    if out is not None and out.suffix == ".csv":
-        write_history(records, out)
-    elif out is not None:
-        draw_history(records, out, unit=unit)
-    if as_json:
-        print_json({"file": None if out is None else str(out), "unit": unit, "history": records})
-    elif out is None:
+    content = {"file": out, "unit": unit, "history": records}
+    if out is None:
         head, rows = history_table(records, unit)
-        print_table([name.replace(", ", ",\n") for name in head], rows)
+        return content, [table([name.replace(", ", ",\n") for name in head], rows)]
+    if out.suffix == ".csv":
+        write_history(records, out)
     else:
-        show(f"{out}: {len(records):,} epochs")
+        draw_history(records, out, unit=unit)
+    return content, [f"{out}: {len(records):,} epochs"]

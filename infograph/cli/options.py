@@ -1,4 +1,4 @@
-"""The options that verbs share, a line each: where graphs come from, the model, labels, workers.
+"""The options that verbs share, a line each, and what makes a command of a function.
 
 Those of the model are None where they are not given: the estimators have the defaults, and what help says of
 them is compared with the estimators by a test.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,25 +18,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from infograph.cli.output import say_rejected
+import infograph
+from infograph.cli.output import Output, say_rejected, show
 from infograph.progress import Report
 
 if TYPE_CHECKING:
-    from infograph.data.graphset import GraphSet
     from infograph.data.labels import Task
     from infograph.data.read import ReadOptions
-    from infograph.data.schema import Schema
-    from infograph.estimators.infograph import InfoGraph
     from infograph.estimators.labelled import SemiSupervised
     from infograph.learn.parts import Parts
 
 
-def option(help: str, *words: str, panel: str | None = None, default: str = "", **more: Any) -> Any:
-    """An option: its help, its names if they are special, what stands for its value, its default in words."""
+def option(help: str, *words: str, panel: str | None = None, **more: Any) -> Any:
+    """An option: --names where they are special, CAPITALS for its value, other words for its default."""
     names = [word for word in words if word.startswith("-")]
-    metavar = next((word for word in words if word not in names), None)
-    shown = default or True
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, show_default=shown, **more)
+    metavar = next((word for word in words if word.isupper() and word not in names), None)
+    default = next((word for word in words if word not in (*names, metavar)), True)
+    return typer.Option(
+        *names, metavar=metavar, help=help, rich_help_panel=panel, show_default=default, **more
+    )
 
 
 class Numbers:
@@ -67,28 +66,29 @@ NEIGHBOURS = "umap and tsne keep neighbourhoods, pca distances."
 SOURCE = "A file or folder of graphs, or a data set's name."
 MAYBE_SOURCE = "The graphs; not needed where a file of vectors holds the column."
 CLASSIFIERS = "svm-rbf, svm-linear, logistic, knn; of several, the best on the inner folds."
+LAM = "Weight of InfoGraph's term; 1e-3,1e-4 tries both, as do --weight-decay and --lr."
 OBJECTIVES = (
     "infograph-star, infograph, mean-teacher, supervised, pi-model, vat; for classes pseudo-label, entropy."
 )
-LAM = "Weight of InfoGraph's term; 1e-3,1e-4 tries both, as do --weight-decay and --lr."
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE)]
 MaybeSource = Annotated[str | None, typer.Argument(metavar="[SOURCE]", help=MAYBE_SOURCE)]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 Errors = Annotated[Literal["raise", "skip"], reads("At a graph that cannot be used: stop, or leave it out.")]
 AsJson = Annotated[bool, option("Print JSON, and nothing else, to standard output.", "--json")]
 Classifiers = Annotated[str, judges(CLASSIFIERS, "--classifier", "NAME,...")]
 FirstSeed = Annotated[int, judges("Seed of the first repeat.")]
 Method = Literal["umap", "tsne", "pca"]
+Encoder = Literal["auto", "gin", "enn-s2s"]
+NodeFeatures = Literal["auto", "constant", "degree"]
+Kind = Literal["regression", "classification"]
+Layers = Literal["random", "all", "last"]
+References = Literal["none", "usual", "all"]
+Energy = Literal["hartree", "eV", "kcal/mol", "kJ/mol"]
+Duplicates = Literal["mean", "median", "first", "drop", "keep"]
+Star = Literal["infograph-star", "infograph*"]  # the second has to be quoted in a shell
 Objective = Literal[
-    "infograph-star",
-    "infograph*",
-    "infograph",
-    "mean-teacher",
-    "supervised",
-    "pi-model",
-    "vat",
-    "pseudo-label",
-    "entropy",
+    Star, "infograph", "mean-teacher", "supervised", "pi-model", "vat", "pseudo-label", "entropy"
 ]
 
 
@@ -118,7 +118,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How the graphs of a source are read; `infograph.data.read.read_graphs` explains each."""
+    """How the graphs of a source are read; `infograph.read_graphs` explains each."""
 
     smiles: Annotated[str | None, reads("Column of the SMILES.", "COLUMN")] = None
     id_column: Annotated[str | None, reads("Column of your ids.", "COLUMN")] = None
@@ -127,13 +127,8 @@ class ReadingOptions:
     hydrogens: Annotated[bool | None, reads("Hydrogens of molecules become nodes.")] = None
     stereo: Annotated[bool | None, reads("Stereochemistry of molecules is seen.")] = None
     salts: Annotated[Literal["keep", "strip"] | None, reads("Keep counter-ions and solvents, or not.")] = None
-    unit: Annotated[
-        list[str] | None,
-        reads("A column's unit, where its header has none; repeatable.", "COLUMN=UNIT"),
-    ] = None
-    units: Annotated[
-        Literal["hartree", "eV", "kcal/mol", "kJ/mol"] | None, reads("Energies in this unit.")
-    ] = None
+    unit: Annotated[list[str] | None, reads("Unit of a column; repeatable.", "COLUMN=UNIT")] = None
+    units: Annotated[Energy | None, reads("Energies in this unit.")] = None
     atomisation: Annotated[bool, reads("U0, U, H, G of QM9 without free atoms.", "--atomisation")] = False
 
     def _of_files(self) -> dict[str, Any]:
@@ -155,18 +150,16 @@ class ReadingOptions:
         self,
         source: str,
         *,
-        errors: Literal["raise", "skip"] = "raise",
-        schema: Schema | None = None,
+        errors: Literal["raise", "skip", "nan"] | None = "raise",
+        schema: infograph.Schema | None = None,
         columns: ColumnOptions | None = None,
-    ) -> GraphSet:
+    ) -> infograph.GraphSet:
         """The graphs of a source; what was left out is said."""
-        from infograph.data.read import read_graphs
-
         columns = columns or ColumnOptions()
         with Report() as report:
-            graphs = read_graphs(
+            graphs = infograph.read_graphs(
                 source,
-                errors=errors,
+                errors="raise" if errors in (None, "raise") else "skip",
                 schema=schema,
                 label=self.label,
                 node=names(columns.node_columns),
@@ -182,11 +175,15 @@ class ReadingOptions:
         say_rejected(graphs)
         return graphs
 
+    def reader(self, source: str | None) -> Callable[[infograph.Schema | None], infograph.GraphSet] | None:
+        """What reads the source, once it is known how."""
+        return None if source is None else lambda schema: self.read(source, schema=schema)
+
 
 def _unit(text: str) -> tuple[str, str]:
     name, equals, unit = (part.strip() for part in text.rpartition("="))
     if not (name and equals and unit):
-        raise typer.BadParameter(f"{text!r}, expected COLUMN=UNIT such as logS=mol/L", param_hint="--unit")
+        raise refused(f"{text!r}, expected COLUMN=UNIT such as logS=mol/L", "unit")
     return name, unit
 
 
@@ -194,43 +191,26 @@ def _unit(text: str) -> tuple[str, str]:
 class ModelOptions:
     """The encoder and its training."""
 
-    epochs: Annotated[int | None, trains("Passes over the graphs.", default="20, with --target 50")] = None
-    lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", default="0.001", parser=numbers)] = None
-    batch_size: Annotated[int | None, trains("Graphs per step.", default="128, with --target 20")] = None
-    weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", default="0", parser=numbers)] = (
-        None
-    )
-    memory_mb: Annotated[float | None, trains("Memory for scores.", default="512")] = None
-    device: Annotated[str | None, trains("auto, cpu, cuda ...", default="auto")] = None
-    seed: Annotated[int | None, trains("Seed of everything random.", default="0")] = None
-    encoder: Annotated[
-        Literal["auto", "gin", "enn-s2s"] | None,
-        encodes("enn-s2s sees coordinates and continuous edges.", default="gin, with --target auto"),
-    ] = None
-    dim: Annotated[int | None, encodes("Length of the vectors.", default="512, with --target 128")] = None
-    layers: Annotated[int | None, encodes("Layers, or message steps.", default="4, of enn-s2s 3")] = None
-    readout: Annotated[
-        Literal["sum", "mean", "max"] | None, encodes("How nodes become a graph.", default="sum")
-    ] = None
-    norm: Annotated[
-        bool | None, encodes("BatchNorm after each layer.", "--norm/--no-norm", default="norm")
-    ] = None
+    epochs: Annotated[int | None, trains("Passes over the graphs.", "20, with --target 50")] = None
+    lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
+    batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
+    weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None
+    memory_mb: Annotated[float | None, trains("Memory for scores.", "512")] = None
+    device: Annotated[str | None, trains("auto, cpu, cuda ...", "auto")] = None
+    seed: Annotated[int | None, trains("Seed of everything random.", "0")] = None
+    encoder: Annotated[Encoder | None, encodes("enn-s2s sees coordinates.", "gin, with --target auto")] = None
+    dim: Annotated[int | None, encodes("Length of the vectors.", "512, with --target 128")] = None
+    layers: Annotated[int | None, encodes("Layers, or message steps.", "4, of enn-s2s 3")] = None
+    readout: Annotated[Literal["sum", "mean", "max"] | None, encodes("From nodes to graphs.", "sum")] = None
+    norm: Annotated[bool | None, encodes("BatchNorm after each layer.", "--norm/--no-norm", "norm")] = None
     learn_eps: Annotated[bool | None, encodes("Learn GIN's eps.", "--learn-eps")] = None
-    weighting: Annotated[
-        Literal["graph", "node"] | None, encodes("What counts equally.", default="graph")
-    ] = None
-    bound: Annotated[
-        Literal["jsd", "dv", "infonce"] | None, encodes("Bound on mutual information.", default="jsd")
-    ] = None
+    weighting: Annotated[Literal["graph", "node"] | None, encodes("What counts equally.", "graph")] = None
+    bound: Annotated[Literal["jsd", "dv", "infonce"] | None, encodes("Bound on information.", "jsd")] = None
     discriminator: Annotated[
-        Literal["paper", "conditioned"] | None,
-        encodes("As published, or better conditioned.", default="paper"),
+        Literal["paper", "conditioned"] | None, encodes("Its conditioning.", "paper")
     ] = None
-    prior: Annotated[float | None, encodes("Weight of the prior term.", default="0")] = None
-    node_features: Annotated[
-        Literal["auto", "constant", "degree"] | None,
-        seen("The columns, a constant, or degrees.", default="auto"),
-    ] = None
+    prior: Annotated[float | None, encodes("Weight of the prior term.", "0")] = None
+    node_features: Annotated[NodeFeatures | None, seen("The columns, a constant, or degrees.", "auto")] = None
 
     def settings(self, columns: ColumnOptions) -> dict[str, Any]:
         """What was given, by the names that estimators have for it."""
@@ -242,16 +222,15 @@ class ModelOptions:
         }
         return {name: value for name, value in given.items() if value is not None}
 
-    def estimator(self, columns: ColumnOptions) -> InfoGraph:
+    def estimator(self, columns: ColumnOptions) -> infograph.InfoGraph:
         """An estimator with these settings, not fitted."""
-        from infograph.estimators.infograph import InfoGraph
         from infograph.parameters import changed
 
         settings = self.settings(columns)
         for name, value in settings.items():
             if isinstance(value, tuple):
                 raise refused("several values are a search, which needs --target", name)
-        return changed(InfoGraph(), settings)
+        return changed(infograph.InfoGraph(), settings)
 
 
 @dataclass(frozen=True)
@@ -259,83 +238,48 @@ class LabelOptions:
     """What is learned from which labels."""
 
     target: Annotated[str | None, learns("Columns to predict; empty is unlabelled.", "A,B")] = None
-    task: Annotated[
-        Literal["regression", "classification"] | None, learns("What they hold.", default="by the column")
-    ] = None
-    objective: Annotated[Objective | None, learns(OBJECTIVES, "NAME", default="infograph-star")] = None
-    lam: Annotated[Numbers | None, learns(LAM, "NUMBER", default="0.001", parser=numbers)] = None
-    labelled: Annotated[int | None, learns("Use only so many labels.", default="all")] = None
+    task: Annotated[Kind | None, learns("What they hold.", "by the column")] = None
+    objective: Annotated[Objective | None, learns(OBJECTIVES, "NAME", "infograph-star")] = None
+    lam: Annotated[Numbers | None, learns(LAM, "NUMBER", "0.001", parser=numbers)] = None
+    labelled: Annotated[int | None, learns("Use only so many labels.", "all")] = None
     unlabelled: Annotated[str | None, learns("A value that means unlabelled.", "VALUE")] = None
-    validation: Annotated[float | None, learns("Share or count to choose by.", default=HELD_OUT)] = None
-    test: Annotated[float | None, learns("Share or count to test on.", default=HELD_OUT)] = None
-    split: Annotated[
-        Literal["random", "scaffold"] | None, learns("How they are drawn.", default="random")
-    ] = None
-    validate_on: Annotated[int | None, learns("So many choose the epoch; all judge.", default="all")] = None
-    early_stopping: Annotated[int | None, learns("Epochs without improvement.", default="50")] = None
-    n_models: Annotated[int | None, learns("Networks of an ensemble.", default="1")] = None
+    validation: Annotated[float | None, learns("Share or count to choose by.", HELD_OUT)] = None
+    test: Annotated[float | None, learns("Share or count to test on.", HELD_OUT)] = None
+    split: Annotated[Literal["random", "scaffold"] | None, learns("How they are drawn.", "random")] = None
+    validate_on: Annotated[int | None, learns("So many choose the epoch; all judge.", "all")] = None
+    early_stopping: Annotated[int | None, learns("Epochs without improvement.", "50")] = None
+    n_models: Annotated[int | None, learns("Networks of an ensemble.", "1")] = None
     init_from: Annotated[Path | None, learns("Start from its encoder.", "MODEL")] = None
-    transfer: Annotated[
-        Literal["random", "all", "last"] | None,
-        learns("Layers of InfoGraph*'s term.", default="random"),
-    ] = None
-    duplicates: Annotated[
-        Literal["mean", "median", "first", "drop", "keep"] | None,
-        learns("Molecules that stand there twice."),
-    ] = None
-    references: Annotated[
-        Literal["none", "usual", "all"] | None,
-        learns("Methods to compare with; all adds fingerprints.", default="usual"),
-    ] = None
-
-    @property
-    def targets(self) -> list[str]:
-        """The columns to predict."""
-        found = names(self.target) or []
-        if not found:
-            raise refused(f"{self.target!r} names no column to predict", "target")
-        return found
-
-    @property
-    def mark(self) -> str | int | float | None:
-        """The value that means unlabelled: a number where it is spelled like one, but for "nan"."""
-        try:
-            number = float(self.unlabelled or "")
-        except ValueError:
-            return self.unlabelled
-        if not math.isfinite(number):
-            return self.unlabelled
-        return int(number) if number.is_integer() else number
+    transfer: Annotated[Layers | None, learns("Layers of InfoGraph*'s term.", "random")] = None
+    duplicates: Annotated[Duplicates | None, learns("Molecules that stand there twice.")] = None
+    references: Annotated[References | None, learns("To compare with; all adds fingerprints.", "usual")] = (
+        None
+    )
 
     def check(self) -> None:
         """Refuse options that say nothing without --target, and a --target that says nothing."""
-        if self.target is not None:
-            _ = self.targets
-            return
+        if self.target is not None and not names(self.target):
+            raise refused(f"{self.target!r} names no column to predict", "target")
         for name, value in vars(self).items():
-            if value is not None:
+            if self.target is None and value is not None:
                 raise refused("it needs --target, the column to predict", name)
 
-    def donor_schema(self) -> Schema | None:
+    def donor_schema(self) -> infograph.Schema | None:
         """What graphs must look like for the encoder that is the start."""
-        if self.init_from is None:
-            return None
-        from infograph.estimators.base import load
+        return None if self.init_from is None else infograph.load(self.init_from).schema_
 
-        schema: Schema = load(self.init_from).schema_
-        return schema
-
-    def parts(self, graphs: GraphSet, seed: int) -> tuple[Parts, list[str]]:
+    def parts(self, graphs: infograph.GraphSet, seed: int) -> tuple[Parts, list[str]]:
         """The graphs, cleaned and divided, and what a reader must know of the cleaning."""
         from infograph.data.cleaning import prepare
         from infograph.learn.parts import make_parts
 
+        targets = names(self.target) or []
         graphs, notes = prepare(
-            graphs, self.targets, duplicates=self.duplicates, task=self.task, unlabelled=self.mark
+            graphs, targets, duplicates=self.duplicates, task=self.task, unlabelled=self.unlabelled
         )
         parts = make_parts(
             graphs,
-            self.targets,
+            targets,
             task=self.task,
             labelled=self.labelled,
             validation=self.validation,
@@ -349,24 +293,23 @@ class LabelOptions:
         self, task: Task, model: ModelOptions, columns: ColumnOptions
     ) -> tuple[SemiSupervised, dict[str, tuple[float, ...]]]:
         """An estimator with what was given, not fitted, and the settings to search."""
-        from infograph.estimators.labelled import InfoGraphClassifier, InfoGraphRegressor
         from infograph.parameters import changed
 
-        own = ("lam", "early_stopping", "n_models", "transfer", "init_from", "objective")
-        given: dict[str, Any] = {**model.settings(columns), **{name: getattr(self, name) for name in own}}
-        given["objective"] = "infograph*" if self.objective == "infograph-star" else self.objective
-        given["init_from"] = None if self.init_from is None else str(self.init_from)
-        given["unlabelled"] = self.mark
-        settings = {name: value for name, value in given.items() if value is not None}
         if task == "regression" and self.objective in ("pseudo-label", "entropy"):
             raise refused(
                 f"{self.objective} is for classes, and the target holds numbers; use another objective, or "
                 f"--task classification where whole numbers are classes",
                 "objective",
             )
-        kind = InfoGraphRegressor if task == "regression" else InfoGraphClassifier
+        own = ("lam", "early_stopping", "n_models", "transfer", "unlabelled")
+        given: dict[str, Any] = {**model.settings(columns), **{name: getattr(self, name) for name in own}}
+        given["objective"] = "infograph*" if self.objective == "infograph-star" else self.objective
+        given["init_from"] = None if self.init_from is None else str(self.init_from)
+        settings = {name: value for name, value in given.items() if value is not None}
         grid = {name: value for name, value in settings.items() if isinstance(value, tuple)}
-        made = changed(kind(), {name: value for name, value in settings.items() if name not in grid})
+        classes = task == "classification"
+        usual: Any = infograph.InfoGraphClassifier() if classes else infograph.InfoGraphRegressor()
+        made = changed(usual, {name: value for name, value in settings.items() if name not in grid})
         for name, values in grid.items():
             changed(made, {name: values[0]})  # refuses what its objective does not have
         return made, grid
@@ -376,10 +319,7 @@ class LabelOptions:
 class TeamOptions:
     """Who trains without labels."""
 
-    workers: Annotated[
-        int,
-        shares("Processes of one core each that share every batch; 1 trains here, with all.", "N", min=1),
-    ] = 1
+    workers: Annotated[int, shares("Processes of one core that share every batch.", "N", min=1)] = 1
     on: Annotated[str, shares(WHERE, "WHERE")] = "local"
 
 
@@ -388,36 +328,39 @@ def refused(problem: str, name: str) -> typer.BadParameter:
     return typer.BadParameter(problem, param_hint=f"--{name.replace('_', '-')}")
 
 
-def grouped(verb: Callable[..., None]) -> Callable[..., None]:
-    """Replace every parameter of `verb` that is a dataclass by the fields of that dataclass.
+def verb(function: Callable[..., Output | None]) -> Callable[..., None]:
+    """Make of a function what Typer makes a command of.
 
-    A verb `def train(source: Source, reading: ReadingOptions)` becomes a function of `source` and of each
-    option in `ReadingOptions`, which Typer turns into a command; called, it puts the dataclasses together
-    again.
+    Each parameter that is a dataclass of options is replaced by its fields. A function that returns a result
+    gets the option --json, and the result is printed. Indented lines of the docstring are examples.
     """
-    hints = get_type_hints(verb, include_extras=True)
+    hints = get_type_hints(function, include_extras=True)
+    prints = hints.pop("return") is not type(None)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(verb).parameters.items():
+    option = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    options: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
         if name in groups:
             types = get_type_hints(groups[name], include_extras=True)
-            parameters += [
-                parameter.replace(name=field.name, default=field.default, annotation=types[field.name])
-                for field in dataclasses.fields(groups[name])
-            ]
+            for field in dataclasses.fields(groups[name]):
+                options.append(option(field.name, default=field.default, annotation=types[field.name]))
         else:
-            parameters.append(parameter.replace(annotation=hints[name]))
+            options.append(option(name, default=parameter.default, annotation=hints[name]))
+    if prints:
+        options.append(option("as_json", default=False, annotation=AsJson))
 
-    @functools.wraps(verb)
+    @functools.wraps(function)
     def flat(**given: Any) -> None:
         for name, group in groups.items():
-            own = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
-            given[name] = group(**own)
-        verb(**given)
+            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+        as_json = prints and given.pop("as_json")
+        result = function(**given)
+        if result is not None:
+            show(as_json, *result)
 
-    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    flat.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
-    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
+    flat.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    flat.__annotations__ = {each.name: each.annotation for each in options}
+    flat.__doc__ = re.sub(r"\n +(infograph .*)", r"\n\n[bold]\1[/bold]", inspect.getdoc(function) or "")
     return flat
 
 
@@ -426,7 +369,7 @@ def names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def columns_of(graphs: GraphSet, text: str) -> list[str]:
+def columns_of(graphs: infograph.GraphSet, text: str) -> list[str]:
     """Graph columns as typed: "all", or their names."""
     return [column.name for column in graphs.schema.graph] if text == "all" else names(text) or []
 
@@ -434,28 +377,24 @@ def columns_of(graphs: GraphSet, text: str) -> list[str]:
 def source_name(source: str) -> str:
     """What to call the graphs: a data set as its makers spell it, a file by its name."""
     from infograph.data.datasets import entry_for
-    from infograph.errors import UnknownDataset
 
     path = Path(source)
     if path.exists() or len(path.parts) > 1 or path.suffix:
-        return path.name or str(path.resolve().name)
-    try:
-        return entry_for(source).name
-    except UnknownDataset:  # a SMILES
-        return source
+        return path.resolve().name
+    return entry_for(source).name
 
 
-def parse_duration(text: str) -> float:
-    """ "90s", "30m", "2h" or "1d" in seconds; a number alone counts minutes."""
-    return _parse(text, {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400}, "a time such as 90s, 30m or 2h")
+TIME = {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400}  # to seconds; a number alone counts minutes
+SIZE = {"": 1, "m": 1, "g": 1024, "t": 1024**2}  # to megabytes
 
 
-def parse_size(text: str) -> float:
-    """ "500M" or "8G" in megabytes; a number alone counts megabytes."""
-    return _parse(text, {"": 1, "m": 1, "g": 1024, "t": 1024**2}, "a size such as 500M or 8G")
+def seconds(text: str) -> float:
+    """ "90s", "30m" or "2h" in seconds."""
+    return quantity(text, TIME, "a time such as 90s, 30m or 2h")
 
 
-def _parse(text: str, units: dict[str, int], expected: str) -> float:
+def quantity(text: str, units: dict[str, int], expected: str) -> float:
+    """ "90s" or "8G" as a number of the least unit."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]?)b?\s*", text.lower())
     if not found or found[2] not in units or not float(found[1]):
         raise typer.BadParameter(f"{text!r} is not {expected}")

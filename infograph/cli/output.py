@@ -27,92 +27,68 @@ if TYPE_CHECKING:
     from infograph.evaluate.evaluation import Row
     from infograph.learn.training import ErrorRow
 
-LISTED = 20  # rejected graphs; files list all of them
-MISTAKE, DEFECT, INTERRUPTED = 2, 1, 130
+LISTED = 20  # rejected graphs and failed shards; files list all of them
+DEFECT, MISTAKE, INTERRUPTED = 1, 2, 130
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]  # Typer's own click, or the package of that name
+Output = tuple[Any, Sequence[str | Table]]
+"""The result of a verb: for programs, as JSON, and for people."""
 
 
-def show(text: str) -> None:
-    """A line on standard output, as it is."""
-    Console(highlight=False).print(text, markup=False, soft_wrap=True)
-
-
-def print_json(content: Any) -> None:
-    """JSON to standard output; a number that is none becomes null."""
-    from infograph.io import json_ready
-
-    plain = json.loads(json.dumps(json_ready(content)), parse_constant=lambda _: None)
-    print(json.dumps(plain, indent=1, ensure_ascii=False))
-
-
-def finish(as_json: bool, content: Any, *lines: str) -> None:
-    """The end of a verb: its result as JSON, or in words."""
+def show(as_json: bool, content: Any, lines: Iterable[str | Table]) -> None:
+    """A result as JSON, in which a number that is none is null, or as people read it."""
     if as_json:
-        print_json(content)
+        from infograph.io import json_ready
+
+        plain = json.loads(json.dumps(json_ready(content)), parse_constant=lambda _: None)
+        print(json.dumps(plain, indent=1, ensure_ascii=False))
         return
+    console = Console(highlight=False)
     for line in lines:
-        show(line)
+        if isinstance(line, str):
+            console.print(line, markup=False, soft_wrap=True)
+        else:
+            console.print(line)
 
 
-def print_table(
+def table(
     head: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
     texts: Collection[int] = (),
     bold: int | None = None,
-) -> None:
-    """A table of names and figures; columns `texts` may wrap on a narrow terminal, one row may be bold."""
-    console = Console(highlight=False)
-    space = 2 if console.width >= 70 else 1
-    table = Table(box=None, pad_edge=False, padding=(0, space, 0, 0), header_style="bold")
+) -> Table:
+    """Names and figures; columns `texts` may wrap on a narrow terminal, one row may be bold."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(head))
     for place, name in enumerate(head):
-        text = place in texts
-        table.add_column(
-            escape(name),
-            justify="left" if text or place == 0 else "right",
-            no_wrap=not text,
-            overflow="fold" if text else "ellipsis",
-        )
+        if place in texts:
+            made.add_column(escape(name), overflow="fold")
+        else:
+            made.add_column(escape(name), justify="right" if place else "left", no_wrap=True)
     for place, row in enumerate(rows):
-        table.add_row(*map(escape, row), style="bold" if place == bold else "")
-    console.print(table)
+        made.add_row(*map(escape, row), style="bold" if place == bold else "")
+    return made
 
 
-def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Names and what they are, one per line."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in facts:
-        table.add_row(name, escape(text))
-    Console(highlight=False).print(table)
-
-
-def print_scores(head: str, rows: Iterable[Row]) -> None:
-    """A table of accuracies in per cent."""
+def score_table(head: str, rows: Iterable[Row]) -> Table:
+    """Accuracies in per cent."""
     lines = []
     for row in rows:
         deviation = "" if math.isnan(row.std) else f" ± {row.std:.1f}"
         lines.append((row.method, f"{row.mean:.1f} %{deviation}", row.note))
-    print_table((head, "accuracy", ""), lines, texts=(2,))
+    return table((head, "accuracy", ""), lines, texts=(2,))
 
 
-def print_errors(rows: Sequence[ErrorRow]) -> None:
-    """A table of errors, with the unit in its head where there is one target only."""
+def error_table(rows: Iterable[ErrorRow]) -> Table:
+    """Errors of methods in the units of their targets."""
 
     def number(value: float, unit: str) -> str:
         return "" if math.isnan(value) else f"{100 * value:.1f}" if unit == WRONG else f"{value:.4g}"
 
     lines = [
-        [row.target, row.method, number(row.validation, row.unit), number(row.test, row.unit), row.unit]
+        (row.target, row.method, number(row.validation, row.unit), number(row.test, row.unit), row.unit)
         for row in rows
     ]
-    if len({(row.target, row.unit) for row in rows}) > 1:
-        print_table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
-        return
-    unit = f", {rows[0].unit}" if rows[0].unit else ""
-    head = (f"error of {rows[0].target}", f"validation{unit}", f"test{unit}")
-    print_table(head, [line[1:4] for line in lines])
+    return table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
 
 
 def say_rejected(graphs: GraphSet) -> None:
@@ -127,37 +103,32 @@ def say_rejected(graphs: GraphSet) -> None:
 
 
 class Interrupted(Exception):
-    """Ctrl-C where there is something to say about it, such as how to go on."""
+    """Ctrl-C where there is something to say about it; Typer turns a KeyboardInterrupt into a silent one."""
 
 
 def explain(error: BaseException) -> int:
     """Print what happened in one sentence and give the exit code; INFOGRAPH_DEBUG=1 adds the traceback."""
     if os.environ.get("INFOGRAPH_DEBUG"):
         traceback.print_exception(error)
-    sentence, code = _sentence(error)
-    if sentence:
-        print(" ".join(sentence.split()), file=sys.stderr)
-    return code
-
-
-def _sentence(error: BaseException) -> tuple[str, int]:
-    if isinstance(error, Interrupted):
-        return str(error), INTERRUPTED
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "Interrupted.", INTERRUPTED
-    if isinstance(error, BrokenPipeError):
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - whoever read our output has left
-        return "", DEFECT
-    if isinstance(error, USAGE_ERROR):
+    code = MISTAKE
+    if isinstance(error, KeyboardInterrupt | typer.Abort | Interrupted):
+        sentence, code = str(error) or "Interrupted.", INTERRUPTED
+    elif isinstance(error, BrokenPipeError):  # whoever read our output has left
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        return DEFECT
+    elif isinstance(error, USAGE_ERROR):
         message: str = error.format_message()  # type: ignore[attr-defined]
-        return f"Error: {message.rstrip('.')}. --help shows what is possible.", MISTAKE
-    if isinstance(error, InfoGraphError):
-        return f"Error: {in_options(str(error))}", MISTAKE
-    if isinstance(error, OSError):
+        sentence = f"Error: {message.rstrip('.')}. --help shows what is possible."
+    elif isinstance(error, InfoGraphError):
+        sentence = f"Error: {in_options(str(error))}"
+    elif isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        return f"Error: {where}{error.strerror or error}", MISTAKE
-    kind = type(error).__name__
-    return f"Failed: {kind}: {error} (INFOGRAPH_DEBUG=1 shows where; please report it)", DEFECT
+        sentence = f"Error: {where}{error.strerror or error}"
+    else:
+        kind, code = type(error).__name__, DEFECT
+        sentence = f"Failed: {kind}: {error} (INFOGRAPH_DEBUG=1 shows where; please report it)"
+    print(" ".join(sentence.split()), file=sys.stderr)
+    return code
 
 
 def in_options(text: str) -> str:
@@ -167,13 +138,13 @@ def in_options(text: str) -> str:
         name, value = found[1].replace("_", "-"), found[2].strip("'")
         return f"--{'target' if name == 'y' else name} {shlex.quote(value)}"
 
-    text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
     refused = re.fullmatch(r"The '(\w+)' parameter of \w+ must be (.+)\. Got (.+) instead\.", text)
+    if refused:
+        return f"--{refused[1].replace('_', '-')} must be {refused[2]}, not {refused[3]}"
     unknown = re.fullmatch(r"'(\w+)' is no parameter of (.+)", text)
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
-    if refused:
-        return f"--{refused[1].replace('_', '-')} must be {refused[2]}, not {refused[3]}"
+    text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
     names = "unlabelled|labelled|validation|test|label|y|n_models"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
@@ -182,10 +153,10 @@ def in_options(text: str) -> str:
 def plain_warnings() -> Iterator[None]:
     """Warnings as a line each, without the file they come from."""
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def line(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=UnknownCategoryWarning)
-        warnings.showwarning = show
+        warnings.showwarning = line
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from infograph.cli import options as opt
-from infograph.cli.output import finish, print_json, print_table, show
+from infograph.cli.output import Output, table
 from infograph.progress import ProgressReport, say
 
 if TYPE_CHECKING:
     from infograph.cells import Cell, Result
     from infograph.evaluate.published import Figure
-    from infograph.paper.run import Done
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
@@ -29,62 +28,59 @@ reproduce = typer.Typer(
 Results = Annotated[Path, opt.option("Where result files are kept.", "DIR")]
 RESULTS = Path("results")
 PROTOCOLS = {"leak-free": "leak-free, %", "paper": "best on test, %"}
+LEGEND = "Leak-free: all chosen on inner folds. Best on test: the paper's protocol. Runs: settings x repeats."
+SHOWN = "Figures to show: all chosen on inner folds, or the best setting on test folds."
+CHOSEN = "[default: chosen on alpha]"
 
 
 @reproduce.command()
-def status(results: Results = RESULTS, as_json: opt.AsJson = False) -> None:
+@opt.verb
+def status(results: Results = RESULTS) -> Output:
     """Show how many cells of each table are done, and how long the others will take.
 
     Times are those of equal cells that are done, one after the other. --json has every method on its own.
 
-    Example: [bold]infograph reproduce status[/bold]
+    Examples:
+        infograph reproduce status
     """
     from infograph.paper.run import total, whole_status
 
     found = whole_status(results)
-    if as_json:
-        keys = ("table", "column", "row")
-        print_json([dict(zip(keys, place, strict=True)) | vars(state) for place, state in found.items()])
-        return
-    rows: list[tuple[str, ...]] = []
-    for table in dict.fromkeys(table for table, _, _ in found):
-        mine = {place[1:]: state for place, state in found.items() if place[0] == table}
-        whole = total(mine.values())
-        rows.append((table, f"{whole.done}/{whole.cells}", str(whole), ""))
-        for column in dict.fromkeys(column for column, _ in mine):
-            part = {row: state for (where, row), state in mine.items() if where == column}
-            state = total(part.values())
-            missing = [
-                f"{row} {each.done}/{each.cells}" if each.done else row
-                for row, each in part.items()
-                if each.done < each.cells
-            ]
-            of_it = "all" if len(missing) == len(part) and not state.done else ", ".join(missing)
-            rows.append((f"  {column}", f"{state.done}/{state.cells}", str(state), of_it))
-    print_table(("", "done", "time left", "of it"), rows, texts=(2, 3))
-    show("Times are for one cell after the other.")
+    lines = []
+    for name, column in dict.fromkeys(place for key in found for place in ((key[0], ""), key[:2])):
+        part = {key: state for key, state in found.items() if key[0] == name and column in ("", key[1])}
+        state = total(part.values())
+        missing = [
+            f"{key[2]} {each.done}/{each.cells}" for key, each in part.items() if each.done < each.cells
+        ]
+        of_it = ", ".join(missing) if column and state.done else ""
+        lines.append((f"  {column}" if column else name, f"{state.done}/{state.cells}", str(state), of_it))
+    keys = ("table", "column", "row")
+    content = [dict(zip(keys, place, strict=True)) | vars(state) for place, state in found.items()]
+    shown = table(("", "done", "time left", "of it"), lines, texts=(2, 3))
+    return content, [shown, "Times are for one cell after the other."]
 
 
 @reproduce.command()
+@opt.verb
 def report(
     results: Results = RESULTS,
     out: Annotated[
-        Path | None,
-        opt.option("The folder for report.html and tables.md.", "DIR", default="DIR/report of --results"),
+        Path | None, opt.option("The folder to write to.", "DIR", "DIR/report of --results")
     ] = None,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Write both tables beside the paper's, from the results that are there; nothing is computed.
 
     Leaves report.html and tables.md in DIR. What was not run stays empty.
 
-    Example: [bold]infograph reproduce report --out runs/report[/bold]
+    Examples:
+        infograph reproduce report --out runs/report
     """
     from infograph.paper.report import write_report
 
-    written = write_report(results, results / "report" if out is None else out)
+    written = write_report(results, out or results / "report")
     content = {"page": written.page, "tables": written.tables, "summary": written.summary}
-    finish(as_json, content, *written.summary, f"Report: {written.page}")
+    return content, [*written.summary, f"Report: {written.page}"]
 
 
 @dataclass(frozen=True)
@@ -92,31 +88,30 @@ class RunOptions:
     """Which cells, how many at a time, for how long, and where their results are."""
 
     cells: Annotated[str, opt.option("Only cells whose name is like this: 'MUTAG wl * 0'.", "PATTERN")] = "*"
-    workers: Annotated[
-        int, opt.option("Processes of one thread each; 1 uses all threads here.", "N", min=1)
-    ] = 1
+    workers: Annotated[int, opt.option("Processes of one thread; 1 uses all here.", "N", min=1)] = 1
     on: Annotated[str, opt.option(opt.WHERE, "WHERE")] = "local"
     budget: Annotated[str, opt.option("Stop after so long: 90s, 30m or 2h.", "TIME")] = ""
     results: Results = RESULTS
 
     def run(self, stages: Iterable[Sequence[Cell]]) -> list[Result]:
         """Compute the cells of all stages, and say how far it is; the last stage's results."""
-        until = time.time() + opt.parse_duration(self.budget) if self.budget else None
+        until = time.time() + opt.seconds(self.budget) if self.budget else None
         results: list[Result | None] = []
         for stage in stages:
             chosen = [cell for cell in stage if fnmatch(cell.name.casefold(), self.cells.casefold())]
-            results = [each.result for each in self._run_stage(chosen, until)]
+            results = self._run_stage(chosen, until)
             if None in results:
                 break
         return [each for each in results if each is not None]
 
-    def _run_stage(self, cells: Sequence[Cell], until: float | None) -> Iterator[Done]:
+    def _run_stage(self, cells: Sequence[Cell], until: float | None) -> list[Result | None]:
         from infograph.paper.run import Durations, run_grid
 
         known = Durations(self.results, cells)
         left = known.status(cells, self.workers)
         if left.done < left.cells:
             say(f"{left.done} of {left.cells} cells are there; left: {left}")
+        results = []
         for each in run_grid(
             cells,
             self.results,
@@ -126,7 +121,7 @@ class RunOptions:
             begin=lambda cell: say(cell.name),
             watch=lambda cell: ProgressReport(),
         ):
-            yield each
+            results.append(each.result)
             if each.outcome == "read":
                 continue
             what = each.reason
@@ -136,26 +131,22 @@ class RunOptions:
                 what = each.result.get("empty") or each.result.get("lacking") or f"{seconds:.1f} s"
             left = known.status(cells, self.workers)
             say(f"{each.cell.name}: {what} ({left.done} of {left.cells} cells; left: {left})")
+        return results
 
 
 @reproduce.command()
-@opt.grouped
+@opt.verb
 def table1(
     running: RunOptions,
-    data: Annotated[
-        str, opt.option("Data sets: small for the four small ones, all for six.", "A,B")
-    ] = "small",
+    data: Annotated[str, opt.option("Data sets: small for four, all for six.", "A,B")] = "small",
     method: Annotated[str, opt.option("Methods, as in compare; all for all.", "A,B")] = "all",
     repeats: Annotated[int, opt.option("Repeats; 5 in the paper.", min=1, max=5)] = 5,
-    protocol: Annotated[
-        Literal["both", "leak-free", "paper"],
-        opt.option("Figures to show: all chosen on inner folds, or the best setting on test folds."),
-    ] = "both",
-    as_json: opt.AsJson = False,
-) -> None:
+    protocol: Annotated[Literal["both", "leak-free", "paper"], opt.option(SHOWN)] = "both",
+) -> Output:
     """Table 1: accuracy of unsupervised methods. A run that was stopped goes on where it was.
 
-    Example: [bold]infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m[/bold]
+    Examples:
+        infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m
     """
     from infograph.cells import pick_names
     from infograph.evaluate.compare import METHODS
@@ -166,21 +157,22 @@ def table1(
     columns = SMALL if data == "small" else pick_names("data set", opt.names(data) or [], known)
     rows = pick_names("method", opt.names(method) or [], METHODS)
     found = running.run([table1_cells(columns, rows, range(repeats))])
-    _show_table1(found, {name: each.title for name, each in METHODS.items()}, protocol, as_json=as_json)
+    shown = tuple(PROTOCOLS) if protocol == "both" else (protocol,)
+    return _accuracies(found, {name: each.title for name, each in METHODS.items()}, shown)
 
 
 @reproduce.command()
-@opt.grouped
+@opt.verb
 def variants(
     running: RunOptions,
     data: Annotated[str, opt.option("Data sets, of the four small ones.", "A,B")] = "all",
     variant: Annotated[str, opt.option("Variants; all for all.", "A,B")] = "all",
     repeats: Annotated[int, opt.option("Repeats; 5 in Table 1.", min=1, max=5)] = 5,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """InfoGraph and others with one thing changed at a time, in a table of its own.
 
-    Example: [bold]infograph reproduce variants --data MUTAG --variant unscaled,mean --repeats 1[/bold]
+    Examples:
+        infograph reproduce variants --data MUTAG --variant unscaled,mean --repeats 1
     """
     from infograph.cells import pick_names
     from infograph.paper.table1 import SMALL, VARIANTS, variant_cells
@@ -188,38 +180,28 @@ def variants(
     columns = pick_names("data set", opt.names(data) or [], SMALL)
     rows = pick_names("variant", opt.names(variant) or [], VARIANTS)
     found = running.run([variant_cells(columns, rows, range(repeats))])
-    _show_table1(found, {name: each.title for name, each in VARIANTS.items()}, "both", as_json=as_json)
+    return _accuracies(found, {name: each.title for name, each in VARIANTS.items()}, tuple(PROTOCOLS))
 
 
-def _show_table1(found: Sequence[Result], titles: Mapping[str, str], protocol: str, *, as_json: bool) -> None:
-    """Figures by one protocol or both, and the paper's."""
+def _accuracies(found: Sequence[Result], titles: Mapping[str, str], shown: Sequence[str]) -> Output:
+    """Figures by some protocols, and the paper's."""
     from infograph.evaluate.published import paper_score
     from infograph.paper.table1 import collect, group
 
-    shown = [name for name in PROTOCOLS if protocol in ("both", name)]
-    rows = []
+    rows, lines = [], []
     for (data, method), results in group(found).items():
-        evaluation = collect(results)
-        row: dict[str, Any] = {"data": data, "method": titles[method], "empty": results[0]["empty"]}
-        row["cells"] = [result["cell"] for result in results]
+        evaluation, title = collect(results), titles[method]
+        row: dict[str, Any] = {"data": data, "method": title, "empty": results[0]["empty"]}
+        row |= {"cells": [result["cell"] for result in results], "published": paper_score(title, data)}
         if evaluation is not None:
             scores = {"leak-free": evaluation.leak_free(), "paper": evaluation.paper()}
             row |= {name: (100 * scores[name].mean, 100 * scores[name].std) for name in shown}
             row |= {"settings": len(evaluation.candidates), "repeats": len(evaluation.seeds), "empty": ""}
-        rows.append({**row, "published": paper_score(titles[method], data)})
-    if as_json:
-        print_json(rows)
-        return
-    lines = []
-    for row in rows:
+        rows.append(row)
         figures = (_figure(row.get(name)) for name in (*shown, "published"))
-        runs = row["empty"] or f"{row['settings']} x {row['repeats']}"
-        lines.append((row["data"], row["method"], *figures, runs))
+        lines.append((data, title, *figures, row["empty"] or f"{row['settings']} x {row['repeats']}"))
     head = ("data", "method", *(PROTOCOLS[name] for name in shown), "paper, %", "runs")
-    print_table(head, lines, texts=(1, len(head) - 1))
-    show(
-        "Leak-free: all chosen on inner folds. Best on test: the paper's protocol. Runs: settings x repeats."
-    )
+    return rows, [table(head, lines, texts=(1, len(head) - 1)), LEGEND]
 
 
 def _figure(value: Figure | None) -> str:
@@ -230,37 +212,31 @@ def _figure(value: Figure | None) -> str:
 
 
 @reproduce.command()
-@opt.grouped
+@opt.verb
 def table2(
     running: RunOptions,
     target: Annotated[str, opt.option("QM9's targets; all for all twelve.", "A,B")] = "all",
-    objective: Annotated[
-        str, opt.option("Rows of the table; all for objectives and references.", "A,B")
-    ] = "all",
+    objective: Annotated[str, opt.option("Objectives and references; all for all.", "A,B")] = "all",
     epochs: Annotated[int, opt.option("Epochs of training; 500 in the paper.")] = 10,
-    lam: Annotated[
-        float | None, opt.option("Lambda of InfoGraph and InfoGraph*. [default: chosen on alpha]")
-    ] = None,
-    weight_decay: Annotated[float | None, opt.option("Adam's L2 penalty. [default: chosen on alpha]")] = None,
+    lam: Annotated[float | None, opt.option(f"Lambda of InfoGraph and InfoGraph*. {CHOSEN}")] = None,
+    weight_decay: Annotated[float | None, opt.option(f"Adam's L2 penalty. {CHOSEN}")] = None,
     seed: Annotated[int, opt.option("Seed of the split and of the weights.")] = 0,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Table 2: errors on QM9 with 5,000 labels. A run that was stopped goes on where it was.
 
     Lambda and weight decay are those with the least validation error on alpha, whose cells come first.
 
-    Example: [bold]infograph reproduce table2 --target U0,alpha --objective supervised,infograph*[/bold]
+    Examples:
+        infograph reproduce table2 --target U0,alpha --objective supervised,infograph*
     """
     from infograph.paper.table2 import table2_stages
 
     chosen = opt.names(target) or [], opt.names(objective) or []
     settings: dict[str, Any] = {"lam": lam, "weight_decay": weight_decay, "epochs": epochs, "seed": seed}
     found = running.run(table2_stages(running.results, *chosen, **settings))
-    if as_json:
-        print_json([{key: value for key, value in each.items() if key != "test_errors"} for each in found])
-        return
-    rows = []
+    lines = []
     for each in found:
         error = each.get("empty") or f"{each['scores']['test_mae']:.4g}"
-        rows.append((each["settings"]["target"], each["settings"]["objective"], error, each["unit"]))
-    print_table(("target", "method", "test error", "unit"), rows, texts=(1, 3))
+        lines.append((each["settings"]["target"], each["settings"]["objective"], error, each["unit"]))
+    content = [{key: value for key, value in each.items() if key != "test_errors"} for each in found]
+    return content, [table(("target", "method", "test error", "unit"), lines, texts=(1, 3))]

@@ -11,36 +11,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+import infograph
 from infograph.cli import options as opt
-from infograph.cli.output import (
-    Interrupted,
-    finish,
-    print_errors,
-    print_json,
-    print_scores,
-    print_table,
-    show,
-)
+from infograph.cli.output import Interrupted, Output, error_table, score_table, table
 from infograph.progress import ProgressReport, Report, say
 
 if TYPE_CHECKING:
-    from infograph.data.graphset import GraphSet
     from infograph.progress import Progress
 
 LISTED = 10  # settings in the table
-searches = partial(opt.option, panel="Search")
+RATES = [1e-2, 1e-3, 1e-4]
 # What is searched where nothing is said: the paper's values.
-WITHOUT_LABELS: dict[str, list[Any]] = {"layers": [4, 8, 12], "lr": [1e-2, 1e-3, 1e-4]}
-WITH_LABELS: dict[str, list[Any]] = {
-    "lr": [1e-2, 1e-3, 1e-4],
-    "weight_decay": [0.0, 1e-3, 1e-4],
-    "lam": [1e-3, 1e-4, 1e-5],
-}
+WITHOUT_LABELS: dict[str, list[Any]] = {"layers": [4, 8, 12], "lr": RATES}
+WITH_LABELS = {"lr": RATES, "weight_decay": [0.0, 1e-3, 1e-4], "lam": [1e-3, 1e-4, 1e-5]}
+SEARCH = (
+    "What to search, again for more: lr=1e-4..1e-2, layers=2,4,8. [default: the paper's values of layers and "
+    "lr; with --target lr, weight_decay and lam]"
+)
+KEPT = "A result per training; a stopped search goes on. [default: runs/tune-SOURCE]"
+searches = partial(opt.option, panel="Search")
 
 
-@opt.grouped
+@opt.verb
 def train(
     source: opt.Source,
     out: Annotated[Path, opt.option("The folder that the model is saved to.", "MODEL")],
@@ -53,70 +45,55 @@ def train(
     rejects: Annotated[Path | None, opt.reads("Leave bad graphs out, listed here.", "FILE")] = None,
     checkpoint: Annotated[Path | None, opt.trains("Keep the state after epochs there.", "DIR")] = None,
     resume: Annotated[bool, opt.trains("Go on from that state.", "--resume")] = False,
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Train on graphs and save the model: without labels an encoder, with --target a model that predicts.
 
     Errors on held-out graphs are printed beside those of simple methods. Several values of --lam,
     --weight-decay or --lr are all tried, and the best on the validation graphs is kept.
 
     Examples:
-
-    [bold]infograph train MUTAG --out model[/bold]
-
-    [bold]infograph train REDDIT-BINARY --workers 8 --out model[/bold]
-
-    [bold]infograph train mine.csv --smiles smiles --target logS --out model[/bold]
-
-    [bold]infograph train QM9 --target U0 --labelled 5000 --objective infograph-star --out model[/bold]
+        infograph train MUTAG --out model
+        infograph train REDDIT-BINARY --workers 8 --out model
+        infograph train mine.csv --smiles smiles --target logS --out model
+        infograph train QM9 --target U0 --labelled 5000 --objective infograph-star --out model
     """
-    if resume and checkpoint is None:
-        raise typer.BadParameter("it needs --checkpoint DIR, the state to go on from", param_hint="--resume")
-    labels.check()
-    if labels.target is not None and team != opt.TeamOptions():
-        raise typer.BadParameter(
-            "--workers and --on are for training without labels: leave out --target, and start from the "
-            "encoder with --init-from"
-        )
-    from infograph.data.read import write_rejected
     from infograph.estimators.folder import check_model_folder
     from infograph.io import check_outputs
     from infograph.train.checkpoint import FILE
 
+    labels.check()
+    if resume and checkpoint is None:
+        raise opt.refused("it needs --checkpoint DIR, the state to go on from", "resume")
+    if labels.target is not None and team != opt.TeamOptions():
+        raise opt.refused("--workers and --on are for training without labels", "target")
     check_outputs([source, labels.init_from], out, rejects, checkpoint and checkpoint / FILE)
     check_model_folder(out)
     schema = labels.donor_schema()
     graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)
     if rejects is not None:
-        write_rejected(graphs, rejects)
+        infograph.write_rejected(graphs, rejects)
     keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
     if labels.target is not None:
-        with _naming_lines(source, graphs):
-            _learn_labels(graphs, model, labels, columns, out, keep, as_json=as_json)
-        return
+        return _learn_labels(graphs, model, labels, columns, out, keep)
     estimator = model.estimator(columns)
     with _resumable(checkpoint), ProgressReport() as report:
         estimator.fit(graphs, watchers=[report], **keep, **vars(team))
     estimator.save(out)
     last = estimator.history_[-1] if estimator.history_ else {}
     dim, loss = len(estimator.get_feature_names_out()), f", loss {last['loss']:.4g}" if last else ""
-    finish(
-        as_json,
-        {"model": str(out), "graphs": len(graphs), "dim": dim, "last_epoch": last},
-        f"{out}: trained on {len(graphs):,} graphs, {len(estimator.history_)} epochs{loss}",
-    )
+    content = {"model": out, "graphs": len(graphs), "dim": dim, "last_epoch": last}
+    line = f"{out}: trained on {len(graphs):,} graphs, {len(estimator.history_)} epochs{loss}"
+    return content, [line]
 
 
 def _learn_labels(
-    graphs: GraphSet,
+    graphs: infograph.GraphSet,
     model: opt.ModelOptions,
     labels: opt.LabelOptions,
     columns: opt.ColumnOptions,
     out: Path,
     keep: dict[str, Any],
-    *,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Train on labelled and unlabelled graphs, and judge the model."""
     from infograph.learn.training import announcement, gaps, learn, runs_of, unit_of
 
@@ -143,65 +120,37 @@ def _learn_labels(
     learned.model.save(out)
     for note in gaps(learned.rows, parts):
         say(note)
-    if as_json:
-        print_json({"model": str(out), **learned.to_dict()})
-        return
+    epochs = len(learned.model.history_)
+    lines: list[Any] = [
+        error_table(learned.rows),
+        f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}",
+    ]
     if learned.trials:
         best = min(learned.trials, key=lambda trial: (math.isnan(trial.error), trial.error))
-        rows = [
-            [
-                *(f"{value:g}" for value in each.settings.values()),
-                f"{each.error:.4g}",
-                "chosen" * (each is best),
-            ]
-            for each in learned.trials
-        ]
-        print_table((*best.settings, "validation", ""), rows)
-    print_errors(learned.rows)
-    epochs = len(learned.model.history_)
-    show(f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}")
+        tried = []
+        for each in learned.trials:
+            values = [f"{value:g}" for value in each.settings.values()]
+            tried.append([*values, f"{each.error:.4g}", "chosen" if each is best else ""])
+        lines.insert(0, table((*best.settings, "validation", ""), tried))
+    return {"model": out, **learned.to_dict()}, lines
 
 
 @contextmanager
 def _resumable(checkpoint: Path | None) -> Iterator[None]:
-    """Turn an interrupt into the sentence that says how to go on."""
-    from infograph.train.checkpoint import FILE, read_checkpoint
+    """Let an interrupt say how to go on."""
+    from infograph.train.checkpoint import FILE
 
     try:
         yield
     except KeyboardInterrupt as error:
-        kept = [] if checkpoint is None else sorted(checkpoint.rglob(FILE))
-        if not kept:
-            raise Interrupted(
-                "Interrupted; no state was kept. With --checkpoint DIR a run can be resumed."
-            ) from error
-        epochs = len(read_checkpoint(kept[-1].parent)[1]["history"])
-        network = f" of network {len(kept)}" if len(kept) > 1 else ""
+        if checkpoint is None or not any(checkpoint.rglob(FILE)):
+            problem = "Interrupted; no state was kept. With --checkpoint DIR a run can be resumed."
+            raise Interrupted(problem) from error
         again = shlex.join(["infograph", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"])
-        raise Interrupted(f"Interrupted after epoch {epochs}{network}; go on with: {again}") from error
+        raise Interrupted(f"Interrupted; go on with: {again}") from error
 
 
-@contextmanager
-def _naming_lines(source: str, graphs: GraphSet) -> Iterator[None]:
-    """A bad cell is named with its file and line, where the graphs came from a file of lines."""
-    from infograph.data.labels import BadCell
-    from infograph.data.read import TABLES, kind, read_cells
-    from infograph.errors import InvalidTarget
-
-    try:
-        yield
-    except BadCell as error:
-        path = Path(source).expanduser()
-        if not path.is_file() or kind(path) not in TABLES:
-            raise
-        cells, rejected = read_cells(path, "skip"), {item.index for item in graphs.rejected}
-        rows = [place for place in range(len(cells.lines)) if place not in rejected]
-        if len(rows) != len(graphs):
-            raise
-        raise InvalidTarget(f"{source}, {cells.place(rows[error.row])}: {error}") from error
-
-
-@opt.grouped
+@opt.verb
 def tune(
     source: opt.Source,
     out: Annotated[Path, opt.option("The folder that the best model is saved to.", "MODEL")],
@@ -209,24 +158,13 @@ def tune(
     labels: opt.LabelOptions,
     columns: opt.ColumnOptions,
     reading: opt.ReadingOptions,
-    search: Annotated[
-        list[str] | None,
-        searches(
-            "What to search, again for more: lr=1e-4..1e-2, layers=2,4,8. "
-            "[default: the paper's values of layers and lr; with --target lr, weight_decay and lam]",
-            "NAME=VALUES",
-        ),
-    ] = None,
+    search: Annotated[list[str] | None, searches(SEARCH, "NAME=VALUES")] = None,
     trials: Annotated[int, searches("Settings to try.", "N", min=1)] = 27,
-    results: Annotated[
-        Path | None,
-        searches("A result per training; a stopped search goes on. [default: runs/tune-SOURCE]", "DIR"),
-    ] = None,
+    results: Annotated[Path | None, searches(KEPT, "DIR")] = None,
     workers: Annotated[int, searches("Trainings at a time; 1 uses all threads here.", "N", min=1)] = 1,
     on: Annotated[str, searches(opt.WHERE, "WHERE")] = "local",
     errors: opt.Errors = "raise",
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Search settings: all are trained shortly, the better third longer, and so on up to --epochs.
 
     Without --target, settings of the encoder are judged by how well the label is predicted from its vectors,
@@ -234,10 +172,8 @@ def tune(
     search never saw, beside the same model with the settings it had before.
 
     Examples:
-
-    [bold]infograph tune MUTAG --epochs 90 --out model[/bold]
-
-    [bold]infograph tune mine.csv --target logS --search lr=1e-4..1e-2 --search dim=32,64 --out model[/bold]
+        infograph tune MUTAG --epochs 90 --out model
+        infograph tune mine.csv --target logS --search lr=1e-4..1e-2 --search dim=32,64 --out model
     """
     from infograph.estimators.folder import check_model_folder
     from infograph.io import check_outputs
@@ -250,6 +186,7 @@ def tune(
     check_model_folder(out)
     graphs = reading.read(source, errors=errors, columns=columns, schema=labels.donor_schema())
     estimator: Any
+    space: dict[str, Any]
     if labels.target is None:
         estimator, space, seed = model.estimator(columns), WITHOUT_LABELS, model.seed or 0
         parts = make_parts(graphs, ["y"], task="classification", validation=0, test=0.2, seed=seed)
@@ -259,8 +196,8 @@ def tune(
             say(note)
         estimator, grid = labels.estimator(parts.task, model, columns)
         weighed = hasattr(estimator._parts()["objective"], "lam")
-        space = {name: each for name, each in WITH_LABELS.items() if weighed or name != "lam"}
-        space = {name: list(values) for name, values in grid.items()} or space
+        usual = {name: values for name, values in WITH_LABELS.items() if weighed or name != "lam"}
+        space = {name: list(values) for name, values in grid.items()} or usual
     space = parse_space(search) if search else space
     say(f"{parts.sentence} The test graphs are not looked at before the end.")
     found = search_settings(
@@ -275,21 +212,19 @@ def tune(
         announce=lambda number, done, total, line: say(f"round {number}, {done} of {total}: {line}"),
     )
     found.model.save(out)
-    if as_json:
-        print_json({"model": str(out), "graphs": parts.counts, **found.to_dict()})
-        return
-    rows = [
+    tried = [
         [*(str(each.settings[name]) for name in space), str(each.epochs), f"{each.error:.4g}"]
         for each in found.tried[:LISTED]
     ]
-    print_table([*space, "epochs", "error"], rows, bold=0)
-    for target, tuned, before in zip(parts.targets, found.test, found.baseline, strict=True):
-        over = f"on {len(parts.test):,} test graphs"
-        show(f"{target}: error {tuned:.4g} {over}; before the search {before:.4g}")
-    show(f"Model: {out}")
+    judged = [
+        f"{target}: error {after:.4g} on {len(parts.test):,} test graphs; before the search {before:.4g}"
+        for target, after, before in zip(parts.targets, found.test, found.baseline, strict=True)
+    ]
+    content = {"model": out, "graphs": parts.counts, **found.to_dict()}
+    return content, [table([*space, "epochs", "error"], tried, bold=0), *judged, f"Model: {out}"]
 
 
-@opt.grouped
+@opt.verb
 def study(
     source: opt.Source,
     out: Annotated[Path, opt.option("The folder for model, vectors, map and report.", "DIR")],
@@ -300,18 +235,15 @@ def study(
     classifier: opt.Classifiers = "svm-rbf",
     judging: opt.JudgeOptions = opt.USUAL,
     method: Annotated[opt.Method, opt.option(opt.NEIGHBOURS)] = "tsne",
-    as_json: opt.AsJson = False,
-) -> None:
+) -> Output:
     """Train, embed, cross-validate beside the untrained encoder, draw a map, and write a report.
 
     Leaves model/, embeddings.parquet, map.png, results.json and report.html in DIR. Each repeat trains an
     encoder of its own; the first one is saved.
 
     Examples:
-
-    [bold]infograph study MUTAG --out runs/mutag[/bold]
-
-    [bold]infograph study molecules.csv --label active --out runs/molecules --repeats 3[/bold]
+        infograph study MUTAG --out runs/mutag
+        infograph study molecules.csv --label active --out runs/molecules --repeats 3
     """
     from infograph.io import check_outputs
     from infograph.report.study import FILES
@@ -319,26 +251,28 @@ def study(
 
     check_outputs([source], *(out / each for each in ("model", *FILES)))
     graphs = reading.read(source, errors=errors, columns=columns)
+    name = opt.source_name(source)
     with Report() as watch:
         found = run(
             graphs,
             out,
-            name=opt.source_name(source),
+            name=name,
             estimator=model.estimator(columns),
             classifiers=opt.names(classifier) or (),
             method=method,
             watch=watch,
             **vars(judging),
         )
-    if as_json:
-        content = found.to_dict()
-        chosen = ("source", "graphs", "label", "table", "difference", "notes", "seconds")
-        print_json({"out": str(out), **{key: content[key] for key in chosen}})
-        return
     for note in found.notes:
         say(note)
-    if found.rows:
-        print_scores(opt.source_name(source), found.rows)
-        show(str(judging))
-        show(f"InfoGraph minus untrained encoder: {found.difference}.")
-    show(f"Report: {out / 'report.html'}")
+    judged = [
+        score_table(name, found.rows),
+        str(judging),
+        f"InfoGraph minus untrained encoder: {found.difference}.",
+    ]
+    content = found.to_dict()
+    chosen = ("source", "graphs", "label", "table", "difference", "notes", "seconds")
+    return (
+        {"out": out, **{key: content[key] for key in chosen}},
+        [*(judged if found.rows else ()), f"Report: {out / 'report.html'}"],
+    )

@@ -29,6 +29,7 @@ class Result:
 
     @property
     def json(self) -> Any:
+        assert self.code == 0, self.err
         return json.loads(self.out)
 
 
@@ -50,8 +51,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: str | Path) -> Result:
         capsys.readouterr()
         code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Result(code, captured.out, captured.err)
+        return Result(code, *capsys.readouterr())
 
     return call
 
@@ -60,87 +60,56 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "COLUMNS": "80", "OMP_NUM_THREADS": "1", **more}
 
 
-@pytest.fixture
-def run_alone() -> Run:
+def run_alone(*arguments: str | Path, **more: str) -> Result:
     """`infograph` in a process of its own."""
-
-    def call(*arguments: str | Path, **more: str) -> Result:
-        command = [sys.executable, "-m", "infograph", *map(str, arguments)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment(**more), timeout=PATIENCE
-        )
-        return Result(done.returncode, done.stdout, done.stderr)
-
-    return call
-
-
-@pytest.fixture(scope="session")
-def mutag_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mutag") / "model"
-    assert main(["train", "MUTAG", "--out", str(folder), *SMALL]) == 0
-    return folder
-
-
-@pytest.fixture(scope="session")
-def molecules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """24 molecules: names, a class and a measured value."""
-    path = tmp_path_factory.mktemp("molecules") / "molecules.csv"
-    rows = [
-        f"mol{i},{'C' * (i // 8)}{MOLECULES[i % 8]},{'yes' if i % 2 else 'no'},{i / 7:.3f}" for i in range(24)
-    ]
-    path.write_text("name,smiles,active,logS\n" + "\n".join(rows) + "\n")
-    return path
-
-
-@pytest.fixture(scope="session")
-def molecule_model(tmp_path_factory: pytest.TempPathFactory, molecules: Path) -> Path:
-    folder = tmp_path_factory.mktemp("molecules") / "model"
-    assert main(["train", str(molecules), "--out", str(folder), *SMALL]) == 0
-    return folder
-
-
-@pytest.fixture(scope="session")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """64 molecules: a value of which a third is missing, and a class."""
-    path = tmp_path_factory.mktemp("mine") / "mine.csv"
-    values = ["" if i % 3 == 0 else f"{i / 9:.3f}" for i in range(64)]
-    kinds = ["yes" if i % 2 else "no" for i in range(64)]
-    rows = [f"mol{i},{'C' * (i // 8)}{MOLECULES[i % 8]},{values[i]},{kinds[i]}" for i in range(64)]
-    path.write_text("name,smiles,logS [mol/L],active\n" + "\n".join(rows) + "\n")
-    return path
-
-
-@pytest.fixture(scope="session")
-def regressor(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
-    """Two networks that predict the value."""
-    folder = tmp_path_factory.mktemp("mine") / "model"
-    words = ["train", str(table), "--smiles", "smiles", "--target", "logS", "--out", str(folder)]
-    assert main([*words, *QUICK, "--n-models", "2"]) == 0
-    return folder
+    command, options = [sys.executable, "-m", "infograph", *map(str, arguments)], {"timeout": PATIENCE}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(**more), **options)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def write_table(path: Path, head: str, values: Sequence[str]) -> Path:
-    """Molecules m0, m1, ... with a column, or several in one text."""
-    rows = [f"m{i},{'C' * (i // 8)}{MOLECULES[i % 8]},{value}" for i, value in enumerate(values)]
+    """Molecules mol0, mol1, ... with a column, or several in one text."""
+    rows = [f"mol{i},{'C' * (i // 8)}{MOLECULES[i % 8]},{value}" for i, value in enumerate(values)]
     path.write_text("\n".join([f"name,smiles,{head}", *rows]) + "\n")
     return path
 
 
 @pytest.fixture(scope="session")
-def energies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A table of energies in eV, and a network that predicts them."""
-    folder = tmp_path_factory.mktemp("energies")
-    table = write_table(folder / "ev.csv", "b [eV]", [f"{i / 7}" for i in range(48)])
-    assert main(["train", str(table), "--target", "b", "--out", str(folder / "m"), *SHORT]) == 0
-    return table, folder / "m"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cli")
 
 
 @pytest.fixture(scope="session")
-def index(tmp_path_factory: pytest.TempPathFactory, molecules: Path, molecule_model: Path) -> Path:
-    """An index of 24 molecules."""
-    path = tmp_path_factory.mktemp("search") / "index"
-    assert main(["index", str(molecule_model), str(molecules), "--out", str(path)]) == 0
-    return path
+def mutag_model(folder: Path) -> Path:
+    assert main(["train", "MUTAG", "--out", str(folder / "mutag"), *SMALL]) == 0
+    return folder / "mutag"
+
+
+@pytest.fixture(scope="session")
+def table(folder: Path) -> Path:
+    """64 molecules: a value of which a third is missing, and a class."""
+    values = [f"{'' if i % 3 == 0 else f'{i / 9:.3f}'},{'yes' if i % 2 else 'no'}" for i in range(64)]
+    return write_table(folder / "mine.csv", "logS [mol/L],active", values)
+
+
+@pytest.fixture(scope="session")
+def molecule_model(folder: Path, table: Path) -> Path:
+    assert main(["train", str(table), "--out", str(folder / "molecules"), *SMALL]) == 0
+    return folder / "molecules"
+
+
+@pytest.fixture(scope="session")
+def regressor(folder: Path, table: Path) -> Path:
+    """Two networks that predict the value."""
+    words = ["train", str(table), "--target", "logS", "--out", str(folder / "regressor"), "--n-models", "2"]
+    assert main([*words, *QUICK]) == 0
+    return folder / "regressor"
+
+
+@pytest.fixture(scope="session")
+def index(folder: Path, table: Path, molecule_model: Path) -> Path:
+    assert main(["index", str(molecule_model), str(table), "--out", str(folder / "index")]) == 0
+    return folder / "index"
 
 
 @pytest.fixture(scope="session")

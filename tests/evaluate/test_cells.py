@@ -27,7 +27,7 @@ def test_a_finished_cell_is_read_and_not_computed(tmp_path):
         calls.append(given)
         assert work.is_dir()
         with pytest.raises(Busy, match=r"another process computes U0.*run the same command again") as busy:
-            run_cell(cell, lambda *_: {}, tmp_path)
+            run_cell(cell, lambda *_: {}, tmp_path, again=lambda _: True)
         assert explain(busy.value) == MISTAKE
         return {"scores": {"test_mae": 0.5}, "measured": {"rows": 3}}
 

@@ -19,33 +19,23 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 
 import infograph
+from infograph.cli.app import app
 
 HERE = Path(__file__).parent
 BESIDE = (
     "infograph.errors",
     "infograph.scale",
     "infograph.learn.tune",
-)  # documented, and not in infograph.__all__
-
-
-def the_command() -> Any:
-    """`infograph`, with all its verbs."""
-    from infograph.cli.app import app  # the one line here that may change when the package is rearranged
-
-    return typer.main.get_command(app)
-
-
-def main() -> None:
-    for name, text in listings().items():
-        (HERE / name).write_text(text, encoding="utf-8")
+)  # documented beside infograph.__all__
 
 
 @cache
 def listings() -> dict[str, str]:
     """Both texts by their files' names."""
+    commands = command_lines("infograph", typer.main.get_command(app))
     return {
         "public.txt": "".join(f"{line}\n" for line in public_lines()),
-        "commands.txt": "".join(f"{line}\n" for line in command_lines("infograph", the_command())),
+        "commands.txt": "".join(f"{line}\n" for line in commands),
     }
 
 
@@ -185,4 +175,5 @@ def _plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    for file, text in listings().items():
+        (HERE / file).write_text(text, encoding="utf-8")
