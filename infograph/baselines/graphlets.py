@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
-from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Options, StrOptions
 
-from infograph.baselines.base import COUNT, NATURAL, Constraints, FeatureKernel
+from infograph.baselines.base import FeatureKernel
 from infograph.baselines.walks import (
     Ints,
     Keys,
@@ -46,11 +44,10 @@ class Graphlets(FeatureKernel):
 
         Graphlets(size=4).fit(graphs).gram()
 
-    Three and four nodes are counted exactly, connected graphlets and unconnected ones, from degrees,
-    triangles, four-cycles and four-cliques. Five nodes are sampled: sets of five nodes, drawn uniformly,
-    whose shares are unbiased estimates of the frequencies. With n samples the sum of their absolute errors is
-    below e with probability 1 - d if n >= 2 (34 log 2 + log(1 / d)) / e^2 (the paper's bound for 34 types):
-    5,174 samples for e = d = 0.1. In large sparse graphs nearly all sets are empty.
+    Three and four nodes are counted exactly, connected graphlets and unconnected ones. Five nodes are
+    sampled: sets drawn uniformly, whose shares are unbiased estimates of the frequencies. With n samples the
+    sum of their absolute errors is below e with probability 1 - d if n >= 2 (34 log 2 + log(1 / d)) / e^2
+    (the paper's bound for 34 types): 5,174 samples for e = d = 0.1.
 
     Node and edge labels are not looked at, and graphs are taken as simple and undirected: directions are
     dropped, repeated edges are one edge, self-loops are left out. A graph with fewer nodes than `size` (or no
@@ -76,15 +73,6 @@ class Graphlets(FeatureKernel):
     n_samples: int = 5174
     normalise: bool = False
     random_state: int = 0
-
-    _parameter_constraints: ClassVar[Constraints] = {
-        "size": [Options(Integral, {3, 4, 5})],
-        "connected_only": ["boolean"],
-        "values": [StrOptions({"frequencies", "counts"})],
-        "n_samples": COUNT,
-        "normalise": ["boolean"],
-        "random_state": NATURAL,
-    }
 
     def _schema(self, graphs: GraphSet) -> Schema:
         return Schema(options=graphs.schema.options)  # any graph will do
@@ -147,7 +135,10 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
     at_node = np.zeros(n_nodes, np.int64)  # triangles
     at_edge = np.zeros(len(targets), np.int64)  # triangles, at the arc from the lower to the higher node
     seen = np.zeros(n_nodes, np.int64)
-    higher = _first_higher(ptr, targets)
+    higher = ptr[1:].copy()  # where the arcs of every node to higher nodes begin
+    for u in range(n_nodes):
+        while higher[u] > ptr[u] and targets[higher[u] - 1] > u:
+            higher[u] -= 1
     for g in range(n_graphs):
         result[g, 0] = node_ptr[g + 1] - node_ptr[g]
         for u in range(node_ptr[g], node_ptr[g + 1]):
@@ -155,16 +146,6 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
             result[g, 6] += _cycles(u, ptr, targets, seen)
         _add_degrees(node_ptr[g], node_ptr[g + 1], ptr, targets, at_node, at_edge, result[g])
     return result
-
-
-@compiled
-def _first_higher(ptr: Ints, targets: Ints) -> Ints:
-    """Where the arcs of every node to higher nodes begin. (N,)."""
-    higher = ptr[1:].copy()
-    for u in range(len(higher)):
-        while higher[u] > ptr[u] and targets[higher[u] - 1] > u:
-            higher[u] -= 1
-    return higher
 
 
 @compiled
@@ -264,8 +245,6 @@ def four_nodes(raw: NDArray[np.int64]) -> NDArray[Any]:
     """Counts of the induced four-node graphs, as Python's whole numbers. (G, 11).
 
     Each line takes a subgraph's count and subtracts how often it is inside every denser graph on four nodes.
-    The unconnected ones count, over all sets of four nodes, something with a closed form: triangles, wedges,
-    pairs of disjoint edges, edges, and the sets themselves.
     """
     n, m, wedges, triangles, stars, paths, cycles, paws, diamonds, clique = raw.astype(object).T
     diamond = diamonds - 6 * clique
@@ -322,11 +301,7 @@ def _code(chosen: Ints, ptr: Ints, targets: Ints) -> int:
 
 @lru_cache(maxsize=1)
 def five_node_types() -> NDArray[np.int64]:
-    """The type 0 ... 33 of every ten-bit code. (1024,).
-
-    Two codes are of one type if renumbering the nodes turns one into the other. Types are ordered by their
-    number of edges, then by their smallest code.
-    """
+    """The type of every ten-bit code: equal if renumbering the nodes turns one into the other. (1024,)."""
     codes = np.arange(1024)
     bit = {pair: b for b, pair in enumerate(PAIRS)}
     smallest = codes.copy()

@@ -6,18 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
-from infograph.baselines.base import (
-    COUNT,
-    NATURAL,
-    POSITIVE,
-    Constraints,
-    GraphEmbedding,
-    Values,
-    Vectors,
-    walk_schema,
-)
+from infograph.baselines.base import GraphEmbedding, Values, Vectors, walk_schema
 from infograph.baselines.skipgram import word_vectors
 from infograph.baselines.walks import random_walks
 from infograph.data.convert import as_graphset
@@ -76,13 +66,6 @@ class Node2Vec(GraphEmbedding):
     block_nodes: int = 400_000
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "p": POSITIVE,
-        "q": POSITIVE,
-        **dict.fromkeys(("dim", "walks", "length", "window", "epochs", "max_tokens", "block_nodes"), COUNT),
-        "pooling": [StrOptions({"mean", "sum"})],
-        "random_state": NATURAL,
-    }
     _values: ClassVar[Values] = {**GraphEmbedding._values, "fingerprint": ("fingerprint_", str)}
 
     def transform(self, graphs: Any) -> Vectors:

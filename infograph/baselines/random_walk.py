@@ -11,19 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.utils._param_validation import StrOptions
 
-from infograph.baselines.base import POSITIVE, Constraints, FeatureKernel, Values, label_schema
+from infograph.baselines import words
+from infograph.baselines.base import FeatureKernel, Values, label_schema
 from infograph.baselines.walks import Ints, adjacency, compiled
-from infograph.baselines.words import (
-    Floats,
-    Matrix,
-    Tokens,
-    find_tokens,
-    row_tokens,
-    sort_tokens,
-    squared_norms,
-)
+from infograph.baselines.words import Floats, Matrix, Tokens
 from infograph.data.colours import group_rows, node_inputs
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Level, Schema
@@ -82,10 +74,6 @@ class RandomWalk(FeatureKernel):
     node_columns: Sequence[str] | None = None
     edge_columns: Sequence[str] | None = None
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "decay": [*POSITIVE, StrOptions({"auto"})],
-        "normalise": ["boolean"],
-    }
     _values: ClassVar[Values] = {
         **FeatureKernel._values,
         "decay": ("decay_", float),
@@ -127,7 +115,7 @@ class RandomWalk(FeatureKernel):
         for t in range(terms):
             counts[:, t] = np.add.reduceat(ends, graphs.node_ptr[:-1])
             ends = math.sqrt(self.decay_) * (matrix @ ends)
-        return np.ascontiguousarray(counts[:, :kept]), squared_norms(counts)
+        return np.ascontiguousarray(counts[:, :kept]), words.squared_norms(counts)
 
     def _norm_of_new(self, graphs: GraphSet) -> float:
         """The largest spectral norm of graphs, once it is known that their own series converges."""
@@ -211,14 +199,16 @@ def labelled_graphs(graphs: GraphSet) -> LabelledGraphs:
 def _numbered(codes: IntArray, graphs: GraphSet, level: Level) -> tuple[Ints, Tokens]:
     """Numbers of labels in the order of their tokens, and these tokens."""
     first = np.unique(codes, return_index=True)[1]
-    tokens, place = sort_tokens(row_tokens(graphs, level, graphs.schema.features(level))[:, first])  # (2, L)
+    tokens, place = words.sort_tokens(
+        words.row_tokens(graphs, level, graphs.schema.features(level))[:, first]
+    )  # (2, L)
     return place[codes], tokens
 
 
 def _numbered_like(graphs: LabelledGraphs, other: LabelledGraphs) -> LabelledGraphs:
     """The same graphs with the label numbers of `other`; labels that it does not have are negative."""
-    node = find_tokens(other.node_tokens, graphs.node_tokens)
-    arc = find_tokens(other.arc_tokens, graphs.arc_tokens)[graphs.arc_label]
+    node = words.find_tokens(other.node_tokens, graphs.node_tokens)
+    arc = words.find_tokens(other.arc_tokens, graphs.arc_tokens)[graphs.arc_label]
     graph = np.repeat(np.arange(len(graphs.arc_ptr) - 1), np.diff(graphs.arc_ptr))
     order = np.lexsort((arc, graph))
     return graphs._replace(

@@ -1,9 +1,8 @@
 """Skip-gram (word2vec) and paragraph vectors (doc2vec) on arrays of word numbers.
 
 Mikolov et al. 2013 (negative sampling) and Le and Mikolov 2014 (PV-DBOW), compiled with numba instead of run
-by gensim: faster than gensim's one worker (`benchmarks/skipgram.py`), bit-equal for a seed in any process
-(gensim's inference hashes words with Python's salted hash), no document is cut at 10,000 words, and words are
-whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
+by gensim: faster than gensim's one worker (`benchmarks/skipgram.py`), bit-equal for a seed in any process,
+and words are whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
 
 Differs from the papers: up to ten contexts of a position move together, from vectors as they were before it,
 and all share its negatives (Ji et al. 2016, "Parallelizing word2vec in shared and distributed memory").
@@ -47,15 +46,9 @@ def document_vectors(
     `tokens` are the words of all documents, one document after the other, and `ptr` (rows+1,) says where each
     begins. From its key (rows,) each draws its random numbers.
     """
-    counts = np.bincount(tokens, minlength=n_words)
-    table = noise_table(counts)
-    documents = first_vectors(mix_keys(random_state, keys), dim)
-    outputs = np.zeros((n_words, dim), np.float32)
-    for epoch in range(epochs):
-        order = np.random.default_rng([random_state, epoch]).permutation(len(ptr) - 1)
-        own, rates = mix_keys(random_state, epoch, keys), _rates(epoch, epochs)
-        learn_documents(tokens, ptr, order, own, documents, outputs, table, rates, True)
-    return documents, outputs, counts
+    counts, outputs = np.bincount(tokens, minlength=n_words), np.zeros((n_words, dim), np.float32)
+    settings = {"epochs": epochs, "random_state": random_state}
+    return infer_documents(tokens, ptr, keys, outputs, counts, **settings, learn=True), outputs, counts
 
 
 def infer_documents(
@@ -67,14 +60,20 @@ def infer_documents(
     *,
     epochs: int,
     random_state: int = 0,
+    learn: bool = False,
 ) -> Vectors:
-    """Vectors of new documents for fixed words; each depends on its own words and key alone. (rows, dim)."""
+    """Vectors of new documents for fixed words; each depends on its own words and key alone. (rows, dim).
+
+    With `learn` the outputs are learned with them, in place.
+    """
     table = noise_table(counts)
     documents = first_vectors(mix_keys(random_state, keys), outputs.shape[1])
     order = np.arange(len(ptr) - 1)
     for epoch in range(epochs):
+        if learn:
+            order = np.random.default_rng([random_state, epoch]).permutation(len(ptr) - 1)
         own, rates = mix_keys(random_state, epoch, keys), _rates(epoch, epochs)
-        learn_documents(tokens, ptr, order, own, documents, outputs, table, rates, False)
+        learn_documents(tokens, ptr, order, own, documents, outputs, table, rates, learn)
     return documents
 
 
@@ -206,12 +205,9 @@ def step(
     gains: Vectors,
     moves: Vectors,
 ) -> None:
-    """Move different contexts towards the first target and away from the others; these too if `learn`.
+    """Move contexts C (rows of X) and, if `learn`, targets T (rows of O) from where both were before:
 
-    With contexts C (rows of the inputs X), targets T (rows of the outputs O), and everything on the right as
-    it was before:
-
-        G = rate * (wanted - s(X_C O_T'))  # (C, T)
+        G = rate * (wanted - s(X_C O_T'))  # (C, T); wanted is the first target
         O_T += G' X_C,  X_C += G O_T
 
     A context counts `times`. Negatives that are the positive are left out. `gains`, `moves`: work space.

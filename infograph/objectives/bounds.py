@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 # Scores of an untrained network reach hundreds, where exp(-T) underflows into denormal numbers: exponentials
 # and matrix products with those are six times slower. Beyond 50 all terms are below 2e-22 and do not count.
@@ -66,7 +67,8 @@ class JSD(Bound):
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
         """softplus(-T) = softplus(T) - T, so one softplus serves both sides."""
-        return _dot(pairs.positive + pairs.negative, _softplus(scores)) - _dot(pairs.positive, scores)
+        both = softplus(scores, threshold=SOFTPLUS_LIMIT)
+        return _dot(pairs.positive + pairs.negative, both) - _dot(pairs.positive, scores)
 
     def information(self, loss: Tensor) -> Tensor:
         """Twice the Jensen-Shannon divergence that the discriminator sees, at most 2 log 2."""
@@ -75,7 +77,9 @@ class JSD(Bound):
     def slope(self, scores: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """The derivative of softplus is the sigmoid: a third of autograd's passes over the scores."""
         weight, slope = pairs.positive + pairs.negative, scores.clamp(min=-SOFTPLUS_LIMIT).sigmoid_()
-        share = _dot(weight, _softplus_(scores.clone())) - _dot(pairs.positive, scores)
+        # softplus(T) = max(T, 0) + log(1 + exp(-|T|)), to full precision
+        both = scores.abs().clamp_(max=SOFTPLUS_LIMIT).neg_().exp_().log1p_().add_(scores.clamp(min=0))
+        share = _dot(weight, both) - _dot(pairs.positive, scores)
         return share, slope.mul_(weight).sub_(pairs.positive)
 
 
@@ -101,17 +105,6 @@ class InfoNCE(Bound):
 
 
 BOUNDS: dict[str, Bound] = {"jsd": JSD(), "dv": DonskerVaradhan(), "infonce": InfoNCE()}
-
-
-def _softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), to full precision; torch's is linear from 20 on."""
-    return x.abs().clamp(max=SOFTPLUS_LIMIT).neg().exp().log1p() + x.clamp(min=0)
-
-
-def _softplus_(x: Tensor) -> Tensor:
-    """The same in place, where nothing has to be remembered."""
-    linear = x.clamp(min=0)
-    return x.abs_().clamp_(max=SOFTPLUS_LIMIT).neg_().exp_().log1p_().add_(linear)
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:

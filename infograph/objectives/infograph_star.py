@@ -38,13 +38,11 @@ class InfoGraphWithLabels(Objective):
     }
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
-        """A predictor, and a discriminator for its encoder."""
         predictor = make_predictor()
         local_global = self.information.local_global(predictor.encoder)
         return nn.ModuleDict({"predictor": predictor, "local_global": local_global})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over the labelled and one over the unlabelled graphs."""
         supervised = task.loss(net.predictor(step.labelled), step.targets)
         found = net.local_global(*net.predictor.encode(step.unlabelled), step.unlabelled)
         shown = {"supervised": supervised, "unsupervised": found.loss, "accuracy": found.accuracy}
@@ -84,7 +82,6 @@ class InfoGraphStar(Objective):
     }
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
-        """Student and teacher, and for each layer a pair of projections between them."""
         predictor, teacher = make_predictor(), make_predictor().encoder
         local_global = self.information.local_global(teacher)
         projections = nn.ModuleList(
@@ -95,7 +92,6 @@ class InfoGraphStar(Objective):
         return nn.ModuleDict({**parts, "projections": projections})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """The student passes over labelled and unlabelled graphs at once, the teacher over the unlabelled."""
         student = net.predictor.encode(step.both)
         supervised = task.loss(net.predictor.outputs(student, step.both)[: step.n_labelled], step.targets)
         states = net.teacher(step.unlabelled)

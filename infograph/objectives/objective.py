@@ -43,9 +43,7 @@ class LossTerms(NamedTuple):
 class Source(Protocol):
     """Gives the batch of some graphs."""
 
-    def batch(self, graphs: IntArray) -> Any:
-        """The batch of these positions."""
-        ...
+    def batch(self, graphs: IntArray) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -120,13 +118,9 @@ class Predictor(nn.Module):
 
 @dataclass(frozen=True)
 class Regression:
-    """T numbers per graph, standardised.
+    """T numbers per graph, standardised."""
 
-    Attributes:
-        n_outputs: T.
-    """
-
-    n_outputs: int
+    n_outputs: int  # T
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error of the known values; NaN is no target. (B, T), (B, T) -> scalar."""
@@ -142,13 +136,9 @@ class Regression:
 
 @dataclass(frozen=True)
 class Classification:
-    """One of C classes per graph.
+    """One of C classes per graph."""
 
-    Attributes:
-        n_outputs: C.
-    """
-
-    n_outputs: int
+    n_outputs: int  # C
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The cross-entropy of the known classes; a negative one is no target. (B, C), (B,) -> scalar."""
@@ -208,6 +198,5 @@ class Supervised(Objective):
     title: ClassVar[str] = "supervised"
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over the labelled graphs."""
         loss = task.loss(net.predictor(step.labelled), step.targets)
         return LossTerms(loss, {"supervised": loss})

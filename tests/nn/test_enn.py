@@ -12,7 +12,7 @@ from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema
 from infograph.nn.enn import ENNEncoder
-from infograph.nn.pairs import LinkBatcher, buckets, link_width
+from infograph.nn.pairs import LinkBatcher, link_width
 
 BONDS = ("single", "double", "triple", "aromatic")
 
@@ -85,30 +85,3 @@ def test_arcs_equal_pyg(floats: int) -> None:
 
 def test_continuous_edge_columns_beside_positions_equal_pyg() -> None:
     compare(random_molecules([6, 8, 7], floats=2), [2, 0])
-
-
-def test_a_float32_batch_agrees_to_six_digits() -> None:
-    graphs = random_molecules([9, 14, 18, 20] * 5, seed=3)
-    torch.manual_seed(0)
-    ours = ENNEncoder(3, 5)
-    batch = LinkBatcher(graphs, 3).batch(np.arange(20))
-    states, reference = ours(batch), EnnReference.like(ours)
-    expected_states, expected = reference(graphs, torch.float32)
-    assert (ours.vectors(states, batch) - expected).abs().max() < 1e-6
-    assert (states[-1] - expected_states[-1]).abs().max() < 1e-6
-
-
-def test_a_graph_does_not_depend_on_its_neighbours_in_the_batch() -> None:
-    graphs = random_molecules([9, 14, 18, 40, 2])
-    batcher = LinkBatcher(graphs, 3)
-    network = ENNEncoder(3, 5).double()
-    together = network.vectors(network(batcher.batch(np.arange(5))), batcher.batch(np.arange(5)))
-    for graph in range(5):
-        batch = batcher.batch(np.array([graph]))
-        torch.testing.assert_close(network.vectors(network(batch), batch)[0], together[graph])
-
-
-def test_buckets_hold_graphs_of_similar_size() -> None:
-    sizes = np.array([9, 3, 30, 10, 13, 1, 4])
-    found = [sizes[bucket].tolist() for bucket in buckets(sizes)]
-    assert found == [[1], [3, 4], [9, 10, 13], [30]]

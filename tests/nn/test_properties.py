@@ -13,7 +13,7 @@ from infograph.data.colours import refine
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batcher, SparseMatrix
 from infograph.nn.encoder import NodeEncoder, read_out
-from infograph.nn.gin import GINEncoder, split_width
+from infograph.nn.gin import GINEncoder
 
 
 @given(st.integers(0, 10_000), st.integers(2, 9))
@@ -48,14 +48,6 @@ def test_sparse_products_are_dense_ones(seed):
     gradient = torch.randn_like(product)
     (found,) = torch.autograd.grad(product, x, gradient)
     torch.testing.assert_close(found, torch.from_numpy(dense).double().T @ gradient)
-
-
-@pytest.mark.parametrize(("dim", "layers"), [(512, 4), (512, 12), (7, 3), (5, 5)])
-def test_widths_add_up(dim, layers):
-    widths = split_width(dim, layers)
-    assert sum(widths) == dim
-    assert len(widths) == layers
-    assert max(widths) - min(widths) <= 1
 
 
 class TwoLayers(torch.nn.Module):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -21,7 +19,6 @@ from infograph import (
     Supervised,
     load_dataset,
 )
-from infograph.objectives.infograph_star import transfer_loss
 from infograph.objectives.objective import Classification, Regression
 from tests.objectives.loops import (
     cross_entropy,
@@ -37,7 +34,7 @@ from tests.objectives.loops import (
 
 NAN = float("nan")
 VALUES = torch.tensor([[0.3, NAN], [NAN, -1.2], [2.0, 0.1], [-0.4, 0.7]], dtype=torch.float64)
-CLASSES = torch.tensor([2, 0, 1, 1])
+CLASSES = torch.tensor([2, -1, 1, 0])  # the second is not known
 LABELLED, UNLABELLED = [0, 1, 2, 3], [4, 0, 5, 1, 6]  # unlabelled graphs may be labelled ones, too
 TASKS = {"regression": (Regression(2), VALUES, squared_error)}
 TASKS["classification"] = (Classification(3), CLASSES, cross_entropy)
@@ -219,30 +216,3 @@ def test_entropy(encoder):
     entropy = sum(entropies) / len(entropies)
     assert 0 < entropy.item() < np.log(3)
     assert_equal(network, terms.total, cross_entropy(outputs[: len(LABELLED)], CLASSES) + 0.5 * entropy)
-
-
-@tasks
-def test_what_is_not_known_does_not_count(encoder, task):
-    """The gradients are those of the labelled subset alone; BatchNorm off, it looks at all graphs."""
-    world, (kind, targets, _) = world_of(encoder, task), TASKS[task]
-    if encoder == "gin":
-        world = replace(world, encoder=GIN(layers=3, norm=False))
-    objective = Supervised()
-    network = objective.build(world.make, kind).double().train()
-    masked = targets.clone()
-    masked[[1, 3]] = NAN if task == "regression" else -1
-    known = [0, 2]
-    loss = objective.loss(network, world.step(LABELLED, [], masked), kind).total
-    alone = objective.loss(network, world.step(known, [], targets[known]), kind).total
-    assert_equal(network, loss, alone)
-
-
-def test_an_untold_pair_is_at_chance_and_a_told_one_at_the_floor():
-    """-I is 2 log 2 where scores say nothing, 0 where they say all; 1/|G| weighs every graph."""
-    sizes = torch.tensor([1, 2, 4])
-    nothing = transfer_loss(torch.zeros(3, 3, dtype=torch.float64), sizes, "mean")
-    assert nothing.item() == pytest.approx(2 * np.log(2))
-    scaled = transfer_loss(torch.zeros(3, 3, dtype=torch.float64), sizes, "graph")
-    assert scaled.item() == pytest.approx(nothing.item() * (1 + 1 / 2 + 1 / 4) / 3)
-    told = 80 * torch.eye(3, dtype=torch.float64) - 40
-    assert transfer_loss(told, sizes, "mean").item() == pytest.approx(0, abs=1e-15)
