@@ -86,7 +86,6 @@ class Baseline(SavedAttributes, GraphTransformer):
     """
 
     _free: ClassVar[tuple[str, ...]] = ()
-    _usage: ClassVar[str] = "infograph.load(folder).transform(graphs)"
     _values: ClassVar[Values] = {"graphs": ("n_graphs_", int)}
     n_graphs_: int
     _made: Self
@@ -130,10 +129,8 @@ class Baseline(SavedAttributes, GraphTransformer):
 
     def _card(self) -> str:
         settings = "".join(f"- {name}: {value}\n" for name, value in self.get_params(deep=False).items())
-        return (
-            f"# {type(self).__name__}\n\nFitted to {self.n_graphs_:,} graphs.\n\n"
-            f"    {self._usage}\n\n{settings}"
-        )
+        fitted = f"Fitted to {self.n_graphs_:,} graphs.\n\n    infograph.load(folder).transform(graphs)"
+        return f"# {type(self).__name__}\n\n{fitted}\n\n{settings}"
 
 
 class GraphKernel(Baseline):
@@ -154,7 +151,6 @@ class GraphKernel(Baseline):
     """
 
     _free = ("normalise",)
-    _usage = "infograph.load(folder).gram(graphs)  # values against the fitted graphs"
     normalise: bool
     squares_: Floats
 

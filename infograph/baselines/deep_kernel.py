@@ -45,9 +45,8 @@ class DeepGraphKernel(FeatureKernel):
     InfoGraph paper takes the best of the first three; the kernel's own paper has shortest paths as well.
 
     Differs from the paper, which has no walks, and from its code: sentences are drawn from all of a graph's
-    substructures instead of from neighbouring graphlets or paths of one source, so their chances do not
-    depend on the numbering of nodes; cosines instead of inner products; graphlets of five nodes instead of seven;
-    negative sampling only, no hierarchical softmax.
+    substructures instead of from neighbouring graphlets or paths of one source; cosines instead of inner
+    products; graphlets of five nodes instead of seven; negative sampling only, no hierarchical softmax.
 
     Args:
         structure: "wl", "graphlet", "walk" or "shortest-path".
@@ -56,8 +55,7 @@ class DeepGraphKernel(FeatureKernel):
         rounds: WL rounds for structure="wl"; 2 as in the authors' code.
         draws: substructures per sentence, one sentence per graph and round; 100 keep every kind that makes up
             a twentieth of its graph with probability 0.99.
-        epochs: passes over the sentences. gensim's default of 5 is for large corpora; the sentences of 188
-            molecules have 56,000 words, and five passes leave the vectors near their random start.
+        epochs: passes over the sentences; gensim's default of 5 is for large corpora.
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
         node_columns: the node columns that are the labels; None takes those the schema marks as used.
         random_state: seed of samples and of word2vec.
@@ -144,8 +142,7 @@ def _walk_labels(graphs: GraphSet, random_state: int) -> tuple[Tokens, Matrix]:
     degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
     label = words.row_tokens(graphs, "node", columns) if columns else words.number_tokens(degree)
     paths = random_walks(graphs, per_node=1, length=LENGTH, random_state=random_state)  # (N, LENGTH)
-    windows = [paths[:, i : i + LENGTH - STEPS] for i in range(STEPS + 1)]
-    windows = [window[:, ::STEPS] for window in windows]  # overlapping in one node
+    windows = [paths[:, i : i + LENGTH - STEPS : STEPS] for i in range(STEPS + 1)]  # overlap in one node
     known = windows[0] >= 0
     end = words.number_tokens(np.array([-1]))
     parts = []

@@ -26,25 +26,18 @@ class DocumentEmbedding(GraphEmbedding):
     is inferred with the words fixed, from random numbers that its own words seed. Words that no fitted graph
     has are left out, and a graph without any known word gets zeros.
 
-    Attributes:
-        words_: (2, W) tokens of the known words.
-        outputs_: (W, dim) what predicts them.
-        counts_: (W,) how often each occurs.
-        keys_: (2, K) the distinct documents.
-        vectors_: (K, dim) theirs.
-        epochs_: passes that were made.
     """
 
     _values: ClassVar[Values] = {**GraphEmbedding._values, "epochs": ("epochs_", int)}
     epochs: int
     max_tokens: int
     min_count: int
-    words_: Tokens
-    outputs_: Vectors
-    counts_: Ints
-    keys_: Tokens
-    vectors_: Vectors
-    epochs_: int
+    words_: Tokens  # (2, W) of the known words
+    outputs_: Vectors  # (W, dim) what predicts them
+    counts_: Ints  # (W,) how often each occurs
+    keys_: Tokens  # (2, K) the distinct documents
+    vectors_: Vectors  # (K, dim) theirs
+    epochs_: int  # passes that were made
 
     def _count(self, graphs: GraphSet) -> tuple[Tokens, Matrix]:
         """Distinct words (2, C), and how often each occurs in each graph: sparse (G, C)."""
@@ -115,8 +108,7 @@ class Graph2Vec(DocumentEmbedding):
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.
         rounds: WL rounds; 2 is karateclub's default.
-        epochs: passes over all documents. 100 is ten times karateclub's default, because documents of
-            molecules are short: 54 words on average on MUTAG.
+        epochs: passes over all documents; ten times karateclub's default, as those of molecules are short.
         min_count: occurrences a word needs; 5 is gensim's and karateclub's default.
         max_tokens: words learned in all epochs together; 60 million take some 2 minutes. Where the graphs
             have more, there are fewer epochs, at least one.
@@ -164,8 +156,8 @@ class Sub2Vec(DocumentEmbedding):
     Settings to search: `variant` in {"structural", "neighbourhood"}, as in the InfoGraph paper.
 
     Differs from the paper: the other of its two models, distributed memory, is not there; a document is many
-    short walks, one after the other, instead of one long walk, so that every piece of an unconnected graph is
-    visited; its length is `length` or twice the number of nodes, whichever is more.
+    short walks instead of a long one, so that every piece of an unconnected graph is visited; its length is
+    `length` or twice the number of nodes, whichever is more.
 
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.

@@ -11,16 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.baselines.base import FeatureKernel
-from infograph.baselines.walks import (
-    Ints,
-    Keys,
-    advance,
-    below,
-    compiled,
-    has_arc,
-    mix_keys,
-    simple_adjacency,
-)
+from infograph.baselines.walks import GOLDEN, Ints, Keys, below, compiled, has_arc, mix_keys, simple_adjacency
 from infograph.baselines.words import Floats, squared_norms
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
@@ -130,8 +121,7 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
     n_graphs = len(node_ptr) - 1
     result = np.zeros((n_graphs, 10), np.int64)
     n_nodes = node_ptr[n_graphs]
-    mark = np.full(n_nodes, -1, np.int64)  # the arc from the current node to a higher neighbour
-    inner = np.full(n_nodes, -1, np.int64)  # the last triangle base that a node closes
+    marks = np.full((2, n_nodes), -1, np.int64)
     at_node = np.zeros(n_nodes, np.int64)  # triangles
     at_edge = np.zeros(len(targets), np.int64)  # triangles, at the arc from the lower to the higher node
     seen = np.zeros(n_nodes, np.int64)
@@ -142,7 +132,7 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
     for g in range(n_graphs):
         result[g, 0] = node_ptr[g + 1] - node_ptr[g]
         for u in range(node_ptr[g], node_ptr[g + 1]):
-            _add_triangles(u, ptr, higher, targets, mark, inner, at_node, at_edge, result[g])
+            _add_triangles(u, ptr, higher, targets, marks, at_node, at_edge, result[g])
             result[g, 6] += _cycles(u, ptr, targets, seen)
         _add_degrees(node_ptr[g], node_ptr[g + 1], ptr, targets, at_node, at_edge, result[g])
     return result
@@ -150,17 +140,13 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
 
 @compiled
 def _add_triangles(
-    u: int,
-    ptr: Ints,
-    higher: Ints,
-    targets: Ints,
-    mark: Ints,
-    inner: Ints,
-    at_node: Ints,
-    at_edge: Ints,
-    result: Ints,
+    u: int, ptr: Ints, higher: Ints, targets: Ints, marks: Ints, at_node: Ints, at_edge: Ints, result: Ints
 ) -> None:
     """Triangles and four-cliques whose lowest node is u."""
+    mark, inner = (
+        marks[0],
+        marks[1],
+    )  # the arc from u to a higher neighbour; the last triangle base that a node closes
     for arc in range(higher[u], ptr[u + 1]):
         mark[targets[arc]] = arc
     for arc in range(higher[u], ptr[u + 1]):
@@ -205,10 +191,9 @@ def _cycles(u: int, ptr: Ints, targets: Ints, seen: Ints) -> int:
         if v > u:
             break
         for second in range(ptr[v], ptr[v + 1]):
-            w = targets[second]
-            if w >= u:
+            if targets[second] >= u:
                 break
-            seen[w] = 0
+            seen[targets[second]] = 0
     return total
 
 
@@ -275,7 +260,7 @@ def sample_sets(node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: Key
         for _ in range(n_samples if n >= 5 else 0):
             size = 0
             while size < 5:
-                state = advance(state)
+                state += GOLDEN
                 v = node_ptr[g] + below(state, n)
                 new = True
                 for i in range(size):
@@ -283,20 +268,14 @@ def sample_sets(node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: Key
                 if new:
                     chosen[size] = v
                     size += 1
-            result[g, types[_code(chosen, ptr, targets)]] += 1.0 / n_samples
+            code, bit = 0, 0  # the edges between them, in the order of PAIRS
+            for i in range(5):
+                for j in range(i + 1, 5):
+                    if has_arc(ptr, targets, chosen[i], chosen[j]):
+                        code |= 1 << bit
+                    bit += 1
+            result[g, types[code]] += 1.0 / n_samples
     return result
-
-
-@compiled
-def _code(chosen: Ints, ptr: Ints, targets: Ints) -> int:
-    """The ten bits of the graph on five nodes, in the order of `PAIRS`."""
-    code, bit = 0, 0
-    for i in range(5):
-        for j in range(i + 1, 5):
-            if has_arc(ptr, targets, chosen[i], chosen[j]):
-                code |= 1 << bit
-            bit += 1
-    return code
 
 
 @lru_cache(maxsize=1)

@@ -38,14 +38,11 @@ class MultiscaleLaplacian(GraphKernel):
 
     Two graphs with vertex features phi are compared by S = phi' (L + eta I)^-1 phi + gamma I (the FLG
     kernel): k = |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4), so k(x, x) = 1. At level 0 a vertex's
-    features are its label, one coordinate each. At level l two vertices are compared by the FLG kernel of
-    their neighbourhoods of radius l with features of level l - 1. These kernels have no finite features; as
-    in the paper, `n_landmarks` vertices of the fitted graphs and the `rank` largest eigenvalues of their
-    kernel matrix give features for all (Nystrom). The whole graphs are compared with the features of the last
-    level. Nodes without labels count by degree. There are no explicit features: `transform` gives
-    `gram(graphs)`.
-
-    Graphs are taken as simple and undirected, each edge of weight 1; edge labels are not looked at.
+    features are its label, or its degree, one coordinate each. At level l two vertices are compared by the
+    FLG kernel of their neighbourhoods of radius l with features of level l - 1; as in the paper,
+    `n_landmarks` vertices of the fitted graphs and the `rank` largest eigenvalues of their kernel matrix give
+    features for all (Nystrom). Whole graphs are compared with those of the last level. `transform` gives
+    `gram(graphs)`. Graphs are taken as simple and undirected; edge labels and weights are not looked at.
 
     Settings to search: `levels` in {1, 2, 3} and `gamma` in {0.01, 0.1}, fewer than in the paper.
 
@@ -93,16 +90,11 @@ class MultiscaleLaplacian(GraphKernel):
         self.labels_, self.levels_ = words.sort_tokens(distinct[:, frequent])[0], list[Level]()
         self.inverses_, self.logs_ = self._represent(around, self._draw_landmarks(around))
 
-    def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
+    def _gram(self, graphs: GraphSet | None) -> Floats:
         inverses, logs = self.inverses_, self.logs_
         if graphs is not None:
             inverses, logs = self._represent(self._around(graphs))
-        return similarities(inverses, logs, self.inverses_, self.logs_), np.ones(len(logs))
-
-    @property
-    def squares_(self) -> Floats:  # type: ignore[override]
-        """k(x, x) = 1."""
-        return np.ones(self.n_graphs_)
+        return similarities(inverses, logs, self.inverses_, self.logs_)
 
     def _around(self, graphs: GraphSet) -> Neighbourhoods:
         around = neighbourhoods(graphs, self._made.levels + 1)
@@ -183,27 +175,16 @@ def _laplacian(around: Neighbourhoods, low: int, high: int, eta: float) -> Any:
 
 
 class Neighbourhoods(NamedTuple):
-    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour.
+    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour."""
 
-    Attributes:
-        node_ptr: (G+1,) the nodes of every graph.
-        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by
-            colour.
-        labels: (2, N) the token of every node's label.
-        centres: (R,) the first node of every group.
-        group: (N,) the group of every node.
-        kinds: (2, R) the token of every group's colour.
-        sizes: (R,) nodes in each group.
-    """
-
-    node_ptr: Ints
-    ptr: Ints
-    targets: Ints
-    labels: Tokens
-    centres: Ints
-    group: Ints
-    kinds: Tokens
-    sizes: Ints
+    node_ptr: Ints  # (G+1,) the nodes of every graph
+    ptr: Ints  # (N+1,) the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1]
+    targets: Ints  # sorted by colour
+    labels: Tokens  # (2, N) of every node
+    centres: Ints  # (R,) the first node of every group
+    group: Ints  # (N,) of every node
+    kinds: Tokens  # (2, R) the colour of every group
+    sizes: Ints  # (R,) nodes in each group
 
 
 def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:

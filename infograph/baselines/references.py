@@ -58,9 +58,7 @@ class Histogram(SavedAttributes, GraphTransformer):
 
 @dataclass(eq=False, repr=False)
 class LabelHistogram(Histogram):
-    """How often each node label occurs in a graph.
-
-        LabelHistogram().fit_transform(graphs)
+    """How often each node label occurs in a graph: `LabelHistogram().fit_transform(graphs)`.
 
     One column per category of the node columns that some fitted graph has; without node columns there is one,
     the number of nodes. Categories that are new in `transform` are counted nowhere, and one
@@ -90,9 +88,7 @@ class LabelHistogram(Histogram):
 
 @dataclass(eq=False, repr=False)
 class DegreeHistogram(Histogram):
-    """How many nodes of each degree a graph has.
-
-        DegreeHistogram().fit_transform(graphs)
+    """How many nodes of each degree a graph has: `DegreeHistogram().fit_transform(graphs)`.
 
     One column per degree that some fitted node has, and a last one, "other", for degrees that are new in
     `transform`. The degree is the number of incoming arcs: repeated edges count each, a self-loop counts one.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.baselines.walks import Floats, Ints, Keys, Nodes, advance, below, compiled_fast, mix_keys
+from infograph.baselines.walks import GOLDEN, Floats, Ints, Keys, Nodes, below, compiled_fast, mix_keys
 
 Vectors = NDArray[np.float32]
 RATES = (0.025, 0.0001)  # gensim's first and last learning rate
@@ -78,7 +78,7 @@ def infer_documents(
 
 
 def first_vectors(keys: Keys, dim: int) -> Vectors:
-    """Random vectors in [-1, 1] / (2 dim), as word2vec starts; one row per key, the same for the same key."""
+    """Random vectors in [-1, 1] / (2 dim), as word2vec starts; one row per key. (keys, dim)."""
     vectors = np.empty((len(keys), dim), np.float32)
     for start in range(0, len(keys), ROWS):
         drawn = mix_keys(keys[start : start + ROWS, None], np.arange(dim)[None, :])  # (ROWS, dim)
@@ -105,10 +105,7 @@ def _rates(epoch: int, epochs: int) -> Floats:
 def learn_walks(
     walks: Nodes, inputs: Vectors, outputs: Vectors, window: int, table: Nodes, rates: Floats, seed: np.uint64
 ) -> None:
-    """Skip-gram over rows of words; -1 ends a row. The rate falls from rates[0] to rates[1].
-
-    The window of a position is drawn from 1 ... `window`. The contexts of one position share its negatives.
-    """
+    """Skip-gram over rows of words; -1 ends a row. The window of a position is drawn from 1 ... `window`."""
     state = seed
     targets, contexts = np.zeros(NEGATIVES + 1, np.int64), np.zeros(CONTEXTS, np.int64)
     times = np.zeros(CONTEXTS, np.int64)
@@ -120,11 +117,11 @@ def learn_walks(
         while length < walks.shape[1] and walks[row, length] >= 0:
             length += 1
         for i in range(length):
-            state = advance(state)
+            state += GOLDEN
             reach = 1 + below(state, window)
             targets[0] = walks[row, i]
             for k in range(NEGATIVES):
-                state = advance(state)
+                state += GOLDEN
                 targets[k + 1] = table[below(state, len(table))]
             place, end = max(0, i - reach), min(length, i + reach + 1)
             while place < end:
@@ -137,8 +134,7 @@ def learn_walks(
 def find_contexts(walk: Nodes, i: int, start: int, end: int, contexts: Ints, times: Ints) -> tuple[int, int]:
     """The different words at `CONTEXTS` places from `start` on but i: how many, and the place to go on from.
 
-    A word that is there m times is one context whose gains count m times, which is the same sum: walks over
-    small graphs come back often.
+    A word that is there m times is one context whose gains count m times: small graphs repeat words often.
     """
     n = taken = 0
     place = start
@@ -168,10 +164,7 @@ def learn_documents(
     rates: Floats,
     learn: bool,
 ) -> None:
-    """One epoch of PV-DBOW: every document draws as many of its words as it has; `learn` moves words, too.
-
-    What a document draws depends on its own key alone, and the order of its words only through `tokens`.
-    """
+    """One epoch of PV-DBOW: every document draws as many of its words as it has; `learn` moves words, too."""
     targets, context = np.zeros(NEGATIVES + 1, np.int64), np.zeros(1, np.int64)
     once = np.ones(1, np.int64)
     gains, moves = np.zeros((1, NEGATIVES + 1), np.float32), np.zeros((1, documents.shape[1]), np.float32)
@@ -184,10 +177,10 @@ def learn_documents(
             # alone, the other documents of the call do not count
             share = done / total if learn else i / size
             done += 1
-            state = advance(state)
+            state += GOLDEN
             targets[0] = tokens[low + below(state, size)]
             for k in range(NEGATIVES):
-                state = advance(state)
+                state += GOLDEN
                 targets[k + 1] = table[below(state, len(table))]
             rate = rates[0] + (rates[1] - rates[0]) * share
             step(documents, context, once, outputs, targets, rate, learn, gains, moves)

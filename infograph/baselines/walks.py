@@ -22,10 +22,9 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F, *, fast: bool = False) -> F:
-    """Compile a loop over arrays on its first call; later processes find it in a cache.
+    """Compile a loop over arrays on its first call; without numba the call raises MissingExtra.
 
-    With `fast` sums of floats may be reordered: four times faster inner products. Where numba is not
-    installed, the call raises MissingExtra.
+    With `fast` sums of floats may be reordered: four times faster inner products.
     """
     try:
         import numba
@@ -70,12 +69,6 @@ def mix_keys(*parts: object) -> Keys:
 
 
 bits = compiled(mix64)
-
-
-@compiled
-def advance(state: np.uint64) -> np.uint64:
-    """The next state."""
-    return state + GOLDEN
 
 
 @compiled
@@ -191,17 +184,17 @@ def biased_walks(
                 break
             chosen = -1
             for _ in range(TRIALS):
-                state = advance(state)
+                state += GOLDEN
                 candidate = int(targets[pick(cumulative, low, high, uniform(state) * cumulative[high - 1])])
                 if before < 0 or (p == 1.0 and q == 1.0):
                     chosen = candidate
                     break
-                state = advance(state)
+                state += GOLDEN
                 if uniform(state) * top < bias(ptr, targets, before, candidate, p, q):
                     chosen = candidate
                     break
             if chosen < 0:
-                state = advance(state)
+                state += GOLDEN
                 chosen = scan(ptr, targets, cumulative, before, at, p, q, uniform(state))
             before, at = at, chosen
             walks[w, position] = at

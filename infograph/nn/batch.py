@@ -21,23 +21,17 @@ from infograph.data.graphset import IntArray, ranges
 class BatchRound:
     """One round of a batch: C colours, C' in the round before, G distinct graphs.
 
-    Attributes:
-        own: (C, C') picks each colour's own colour one round before; the identity where no colour split.
-        heard: (C, M) how often a colour hears each message. Without edge features messages are the colours
-            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums. The
-            identity for encoders per node.
-        counts: (C,) nodes per colour, copies of graphs included.
-        members: (G, C) nodes of each colour in each distinct graph.
-        message_colour, message_code: (M,) with edge features, what each message is made of: a colour of the
-            round before and an edge code.
+    `heard` says how often a colour hears each of M messages. Without edge features messages are the colours
+    of the round before, and a colour's own counts once more: what GIN with eps = 0 sums. With edge features a
+    message is a colour of the round before and an edge code. Both are identities for encoders per node.
     """
 
-    own: SparseMatrix | Identity
-    heard: SparseMatrix | Identity
-    counts: Tensor
-    members: SparseMatrix
-    message_colour: Tensor | None = None
-    message_code: Tensor | None = None
+    own: SparseMatrix | Identity  # (C, C') each colour one round before; the identity where no colour split
+    heard: SparseMatrix | Identity  # (C, M)
+    counts: Tensor  # (C,) nodes per colour, copies of graphs included
+    members: SparseMatrix  # (G, C) nodes of each colour in each distinct graph
+    message_colour: Tensor | None = None  # (M,)
+    message_code: Tensor | None = None  # (M,)
 
 
 @dataclass(frozen=True)
@@ -122,22 +116,14 @@ class Batch:
     """Some graphs as their distinct ones: graphs that no encoder tells apart are computed once.
 
     B graphs were asked for, G of them are distinct; they have N nodes.
-
-    Attributes:
-        x: (C_0, F) inputs of the distinct nodes.
-        rounds: one per layer.
-        sizes: (G,) nodes per distinct graph.
-        copies: (G,) how many of the graphs asked for are this one.
-        which: (B,) the distinct graph that each graph asked for is.
-        node_colour: (N,) last-round colour of every node, graph by graph as asked for; only on request.
     """
 
-    x: Tensor
-    rounds: Sequence[BatchRound]
-    sizes: Tensor
-    copies: Tensor
-    which: Tensor
-    node_colour: Tensor | None = None
+    x: Tensor  # (C_0, F) inputs of the distinct nodes
+    rounds: Sequence[BatchRound]  # one per layer
+    sizes: Tensor  # (G,) nodes per distinct graph
+    copies: Tensor  # (G,) how many of the graphs asked for are this one
+    which: Tensor  # (B,) the distinct graph that each graph asked for is
+    node_colour: Tensor | None = None  # (N,) last-round colour of every node, as asked for; only on request
 
     @property
     def members(self) -> SparseMatrix:
@@ -152,26 +138,19 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class ColourBatch(Batch):
-    """A batch for GIN and GINE over colours.
+    """A batch for GIN and GINE over colours."""
 
-    Attributes:
-        edge_table: (L, F_e) inputs of the distinct edges.
-    """
-
-    edge_table: Tensor
+    edge_table: Tensor  # (L, F_e) inputs of the distinct edges
 
 
 class Batcher:
     """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0.
 
-    Attributes:
-        sizes: (G,) nodes per graph.
-        loads: (G,) what a graph costs in a batch: its nodes.
-        most: what a batch without gradients may cost.
-        costs: (G,) what a graph costs in a step of training: its colours, which are scored one by one.
+    `loads` (G,) is what graphs cost in a batch, their nodes, and `costs` (G,) what they cost in a step of
+    training, their colours, which are scored one by one.
     """
 
-    most = 100_000
+    most = 100_000  # what a batch without gradients may cost
 
     def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
         self.colouring = colouring
@@ -238,9 +217,12 @@ class Batcher:
         rows, ptr = ranges(made.incoming.indptr, chosen)
         message, value = made.incoming.indices[rows].astype(np.int64), made.incoming.data[rows]
         if not self.colouring.edge_table.shape[1]:
-            start = ptr[:-1]  # of each row, where a colour's own comes before what it hears
-            index, value = np.insert(before[message], start, parent), np.insert(value, start, 1)
-            heard = SparseMatrix.from_csr(ptr + np.arange(len(ptr)), index, value, n_before, to)
+            longer = ptr + np.arange(len(ptr))  # a colour's own comes before what it hears
+            first = np.zeros(longer[-1], bool)
+            first[longer[:-1]] = True
+            index, values = np.empty(len(first), np.int64), np.ones(len(first), np.float32)
+            index[first], index[~first], values[~first] = parent, before[message], value
+            heard = SparseMatrix.from_csr(longer, index, values, n_before, to)
             return BatchRound(own, heard, nodes, members)
         colour, code = np.divmod(message, n_labels)
         distinct, place = np.unique(before[colour] * n_labels + code, return_inverse=True)

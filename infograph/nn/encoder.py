@@ -22,20 +22,12 @@ NodeFeatures = Literal["auto", "constant", "degree"]
 
 
 class GraphEncoder(nn.Module):
-    """A network over batches; its call gives the states of all nodes after each of K layers (Eq. 1).
+    """A network over batches; its call gives the states of all nodes after each of K layers (Eq. 1)."""
 
-    Attributes:
-        widths: K widths of node states; a patch is all of them, concatenated (Eq. 2).
-        level_dims: K widths of the graph vectors H^k made of one layer's states.
-        dim: width of the graph vector H.
-        node_features: what nodes start with: "auto" (the node columns, a constant where there are none),
-            "constant", or "degree".
-    """
-
-    widths: Sequence[int]
-    level_dims: Sequence[int]
-    dim: int
-    node_features: NodeFeatures = "auto"
+    widths: Sequence[int]  # K widths of node states; a patch is all of them, concatenated (Eq. 2)
+    level_dims: Sequence[int]  # K widths of the graph vectors H^k made of one layer's states
+    dim: int  # width of the graph vector H
+    node_features: NodeFeatures = "auto"  # what nodes start with; without node columns "auto" is a constant
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> Any:
         """What makes batches of graphs for this encoder: `source(graphs).batch(positions)`."""
@@ -54,12 +46,7 @@ class GraphEncoder(nn.Module):
 
 
 class ColourEncoder(GraphEncoder):
-    """Base of GIN and of users' networks per node: H^k is a sum, mean or maximum, H all of them together.
-
-    Args:
-        widths: of the layers' states.
-        readout: how the states of nodes become a graph's vector; the paper sums.
-    """
+    """Base of GIN and of users' networks per node: H^k is a sum, mean or maximum, H all of them together."""
 
     def __init__(self, widths: Sequence[int], readout: Readout) -> None:
         super().__init__()
@@ -97,17 +84,11 @@ def _largest(states: Tensor, members: SparseMatrix) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeBatch(Batch):
-    """A batch in which every node is its own colour, with the tensors that PyG modules expect.
+    """A batch in which every node is its own colour, with the tensors that PyG modules expect."""
 
-    Attributes:
-        edge_index: (2, E) source and target of every arc.
-        edge_attr: (E, F_e) inputs of arcs; None where there are none.
-        edge_weight: (E,) what multiplies messages; None where nothing does.
-    """
-
-    edge_index: Tensor
-    edge_attr: Tensor | None = None
-    edge_weight: Tensor | None = None
+    edge_index: Tensor  # (2, E) source and target of every arc
+    edge_attr: Tensor | None = None  # (E, F_e) inputs of arcs
+    edge_weight: Tensor | None = None  # (E,) what multiplies messages
 
 
 class NodeBatcher:

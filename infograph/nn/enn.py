@@ -20,11 +20,9 @@ class ENNEncoder(GraphEncoder):
     k, H the last of them.
 
     Args:
-        node_dim: inputs per node.
-        edge_dim: inputs per edge.
+        node_dim, edge_dim: inputs per node and per edge.
         dim: width of node states; 64 in the paper's code. Graph vectors have 2 * dim numbers.
-        steps: K; 3 in the paper's code.
-        hidden: hidden units of the edge network; 128 in the paper's code.
+        steps, hidden: K, and hidden units of the edge network; 3 and 128 in the paper's code.
         rounds: of Set2Set; 3 in the paper.
         node_features: what nodes start with.
     """
@@ -129,12 +127,7 @@ def _signs(level: Tensor, slope: Tensor, kinds: Kinds) -> tuple[Tensor, Tensor]:
 
 
 class Set2Set(nn.Module):
-    """An LSTM asks, attention over the nodes answers; the last question and answer are the graph's vector.
-
-    Args:
-        dim: width of node states; graph vectors have 2 * dim numbers.
-        rounds: how often it looks; 3 in the paper.
-    """
+    """An LSTM asks, attention over the nodes answers; the last question and answer are the graph's vector."""
 
     def __init__(self, dim: int, rounds: int = 3) -> None:
         super().__init__()

@@ -40,7 +40,6 @@ class PairLinks:
         return self.linear.shape[0] * self.linear.shape[1]
 
     def to(self, target: torch.device | torch.dtype) -> PairLinks:
-        """On another device, or of another type."""
         return PairLinks(self.linear.to(target), self.counts.to(target))
 
     def features(self, switching: Tensor) -> tuple[Tensor, ...]:
@@ -69,7 +68,6 @@ class ArcLinks:
         return len(self.counts)
 
     def to(self, target: torch.device | torch.dtype) -> ArcLinks:
-        """On another device, or of another type."""
         ends = (self.source, self.target)
         ends = ends if isinstance(target, torch.dtype) else (ends[0].to(target), ends[1].to(target))
         return ArcLinks(self.linear.to(target), self.counts.to(target), *ends)
@@ -153,31 +151,20 @@ class _GatherArcs(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kinds of edges in a batch, and the range of their continuous values.
+    """The kinds of edges in a batch, and the range of their continuous values, 0 where there are none."""
 
-    Attributes:
-        table: (T, F_k) the part of the edge vector that a kind fixes.
-        low, high: (T, F_v) least and largest continuous values among its edges; 0 where there are none.
-    """
-
-    table: Tensor
-    low: Tensor
-    high: Tensor
+    table: Tensor  # (T, F_k) the part of the edge vector that a kind fixes
+    low: Tensor  # (T, F_v)
+    high: Tensor  # (T, F_v)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkBatch(Batch):
-    """Graphs by places: P of them, of which N hold a node; x is (P, F), zero where there is none.
-
-    Attributes:
-        kinds: the kinds of edges and the range of their values.
-        links: edges among consecutive places.
-        place: (N,) the place of every node, graph by graph as asked for; None where places are nodes.
-    """
+    """Graphs by places: P of them, of which N hold a node; x is (P, F), zero where there is none."""
 
     kinds: Kinds
-    links: Sequence[PairLinks | ArcLinks]
-    place: Tensor | None
+    links: Sequence[PairLinks | ArcLinks]  # edges among consecutive places
+    place: Tensor | None  # (N,) of every node, graph by graph as asked for; None where places are nodes
 
     def of_nodes(self, states: Tensor) -> Tensor:
         """States by place -> states by node. (P, D) -> (N, D)."""

@@ -22,28 +22,18 @@ SOFTPLUS_LIMIT = 50.0
 
 
 class Pairs(NamedTuple):
-    """The pairs of some rows: C patches with each of G distinct graphs.
+    """The pairs of some rows: C patches with each of G distinct graphs."""
 
-    Attributes:
-        positive, negative: (C, G) weights; over all rows either adds up to 1.
-        copies: (G,) how many graphs of the batch each distinct graph stands for.
-        normaliser: log E- exp(T) over all rows, for bounds that need it.
-    """
-
-    positive: Tensor
-    negative: Tensor
-    copies: Tensor
-    normaliser: Tensor
+    positive: Tensor  # (C, G) weights, which over all rows add up to 1
+    negative: Tensor  # (C, G) likewise
+    copies: Tensor  # (G,) how many graphs of the batch each distinct graph stands for
+    normaliser: Tensor  # log E- exp(T) over all rows, for bounds that need it
 
 
 class Bound:
-    """A bound. Yours has `rows` and `information`.
+    """A bound. Yours has `rows` and `information`."""
 
-    Attributes:
-        needs_normaliser: whether `rows` looks at `pairs.normaliser`, which takes one more pass over all rows.
-    """
-
-    needs_normaliser = False
+    needs_normaliser = False  # whether `rows` looks at `pairs.normaliser`, one more pass over all rows
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
         """The share of the loss that some rows of scores (C, G) have, a scalar."""
@@ -66,7 +56,7 @@ class JSD(Bound):
     """The Jensen-Shannon bound (Eq. 5)."""
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
-        """softplus(-T) = softplus(T) - T, so one softplus serves both sides."""
+        # softplus(-T) = softplus(T) - T, so one softplus serves both sides
         both = softplus(scores, threshold=SOFTPLUS_LIMIT)
         return _dot(pairs.positive + pairs.negative, both) - _dot(pairs.positive, scores)
 
@@ -99,7 +89,6 @@ class InfoNCE(Bound):
     """InfoNCE: each patch finds its own graph among all graphs of the batch; at most log B."""
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
-        """The cross-entropy of the own graph, minus log B."""
         everyone = torch.logsumexp(scores + pairs.copies.log(), 1, keepdim=True)  # (C, 1)
         return (pairs.positive * (everyone - pairs.copies.sum().log() - scores)).sum()
 

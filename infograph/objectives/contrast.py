@@ -7,7 +7,7 @@ m_g copies of graph g the negatives are `(m_g sum_g' positive[c, g'] - positive[
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -34,16 +34,7 @@ class Contrast(NamedTuple):
 
 
 class LocalGlobal(nn.Module):
-    """The unsupervised loss of InfoGraph for the states and vectors that an encoder gives.
-
-    Args:
-        discriminator: scores patches and graphs.
-        bound: on mutual information.
-        weighting: "graph" weighs every graph alike (1/|G|, Eq. 4), "node" every node, as the authors' code.
-        patches: a patch is the states of "all" layers, concatenated (Eq. 2), or of the "last" one only, as in
-            the authors' code for molecules.
-        memory_mb: what the score matrix and its activations may take at a time.
-    """
+    """The unsupervised loss for what an encoder gives; its settings are those of `MutualInformation`."""
 
     def __init__(
         self,
@@ -62,7 +53,7 @@ class LocalGlobal(nn.Module):
         rows, whole = self._prepare(states, vectors, batch)
         learned = [each for each in self.discriminator.parameters() if each.requires_grad]
         pairs_of, n_graphs = pair_weights(batch, self.weighting, vectors.dtype)
-        parts, sizes = list(self._chunks(rows, n_graphs)), (len(rows), len(whole))
+        parts, sizes = self._chunks(rows, n_graphs), (len(rows), len(whole))
         run: Any = _Chunks.apply
         score = self.discriminator.score
         loss, accuracy = run(score, self.bound, pairs_of, parts, sizes, *rows, *whole, *learned)
@@ -87,12 +78,12 @@ class LocalGlobal(nn.Module):
             states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])
         return self.discriminator.prepare(states, vectors, batch)
 
-    def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> Iterator[slice]:
+    def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> list[slice]:
         """Slices of rows that fit into memory, forward and backward: some 7 vectors and score rows each."""
-        n_rows, dim, itemsize = len(rows[0]), rows[0].shape[1], rows[0].element_size()
-        size = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * itemsize))
-        size = max(16, min(CACHE_ROWS, size))
-        return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+        n_rows, dim = rows[0].shape
+        fitting = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * rows[0].element_size()))
+        size = max(16, min(CACHE_ROWS, fitting))
+        return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tuple[PairsOf, int]:
@@ -117,8 +108,7 @@ def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tupl
 class _Chunks(torch.autograd.Function):
     """Runs each chunk forward and backward at once, so only one chunk's activations ever exist.
 
-    The loss adds up over chunks, so the gradients do too: they are collected on the way forward and only
-    scaled on the way back. Nothing is computed twice.
+    Gradients add up over chunks as the loss does: collected on the way forward, only scaled on the way back.
     """
 
     @staticmethod

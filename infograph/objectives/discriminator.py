@@ -54,7 +54,6 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(rows, in_dim) -> (rows, dim)."""
         return self.after_first(self.first(x)) + self.shortcut(x)  # type: ignore[no-any-return]
 
     def after_first(self, hidden: Tensor) -> Tensor:
@@ -77,7 +76,6 @@ class PaperDiscriminator(Discriminator):
         self.local, self.whole = FeedForward(patch_dim, graph_dim), FeedForward(graph_dim, graph_dim)
 
     def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
-        """The definition, and the oracle of `prepare` and `score`."""
         return self.local(patches) @ self.project(graphs).T  # type: ignore[no-any-return]
 
     def project(self, graphs: Tensor, copies: Tensor | None = None) -> Tensor:

@@ -99,9 +99,8 @@ class InfoGraphStar(Objective):
         sizes, losses = step.unlabelled.sizes[step.unlabelled.which], []
         for k in self.layers(len(net.projections)):
             first, second = net.projections[k]
-            own = net.predictor.encoder.level(student.states, step.both, k)[step.both.which][
-                step.n_labelled :
-            ]
+            own = net.predictor.encoder.level(student.states, step.both, k)
+            own = own[step.both.which[step.n_labelled :]]
             other = net.teacher.level(states, step.unlabelled, k)[step.unlabelled.which]
             scores = first(own) @ second(other.detach() if self.detach_teacher else other).T  # (B, B)
             losses.append(transfer_loss(scores, sizes, self.transfer_scale))

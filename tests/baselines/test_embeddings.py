@@ -41,12 +41,11 @@ def test_inferred_vectors_are_near_the_learned_ones(method, graphs):
 # ---- node2vec
 
 
-def test_node2vec_pools_its_nodes():
-    graphs = as_graphset([nx.path_graph(4), nx.cycle_graph(7)])
+def test_node2vec_pools_its_nodes(graphs):
     settings = {"dim": 6, "walks": 2, "length": 5}
     mean = Node2Vec(**settings).fit_transform(graphs)
     total = Node2Vec(**settings, pooling="sum").fit_transform(graphs)
-    np.testing.assert_allclose(total, mean * np.array([[4], [7]]), rtol=1e-5)
+    np.testing.assert_allclose(total, mean * graphs.sizes[:, None], rtol=1e-4, atol=1e-6)
 
 
 def test_node2vec_keeps_to_its_budget():

@@ -7,9 +7,7 @@ import pytest
 
 from infograph.baselines.skipgram import (
     NEGATIVES,
-    document_vectors,
     first_vectors,
-    infer_documents,
     learn_documents,
     learn_walks,
     noise_table,
@@ -17,11 +15,11 @@ from infograph.baselines.skipgram import (
 )
 
 
-def topics(n_rows: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def topics(n_rows: int, length: int) -> np.ndarray:
     """Rows of words out of one of three topics of ten words each."""
-    rng = np.random.default_rng(seed)
-    topic = rng.integers(3, size=n_rows)
-    return (topic[:, None] * 10 + rng.integers(10, size=(n_rows, length))).astype(np.int32), topic
+    rng = np.random.default_rng(0)
+    topic = rng.integers(3, size=(n_rows, 1))
+    return (topic * 10 + rng.integers(10, size=(n_rows, length))).astype(np.int32)
 
 
 def separation(vectors: np.ndarray, groups: np.ndarray) -> float:
@@ -126,7 +124,7 @@ def test_negatives_are_drawn_by_three_quarters_of_their_counts():
 
 def test_word_vectors_find_topics_as_gensim_does():
     gensim = pytest.importorskip("gensim.models")
-    walks, _ = topics(600, 20)
+    walks = topics(600, 20)
     groups = np.arange(30) // 10
     ours = word_vectors(walks, 30, dim=16, window=5, epochs=5)
     usual = {"vector_size": 16, "window": 5, "sg": 1, "min_count": 1, "sample": 0, "epochs": 5}
@@ -136,20 +134,8 @@ def test_word_vectors_find_topics_as_gensim_does():
     assert separation(ours, groups) == pytest.approx(separation(reference, groups), abs=0.25)
 
 
-def test_documents_are_learned_and_inferred():
-    tokens, topic = topics(60, 40)
-    ptr, keys = np.arange(61) * 40, np.arange(60).astype(np.uint64)
-    settings = {"epochs": 30, "random_state": 5}
-    vectors, outputs, counts = document_vectors(tokens.reshape(-1), ptr, keys, 30, dim=12, **settings)
-    assert separation(vectors, topic) > 0.5
-    inferred = infer_documents(tokens.reshape(-1), ptr, keys, outputs, counts, **settings)
-    assert separation(np.vstack([vectors, inferred]), np.tile(topic, 2)) > 0.5
-    part = infer_documents(tokens[7:9].reshape(-1), ptr[:3], keys[7:9], outputs, counts, **settings)
-    assert np.array_equal(part, inferred[7:9])  # no document looks at another
-
-
 def test_unused_words_keep_their_first_vector():
-    walks, _ = topics(50, 10)
+    walks = topics(50, 10)
     first = word_vectors(walks, 31, dim=8, window=3)
     longer = np.hstack([walks, np.full((50, 4), -1, np.int32)])
     assert np.array_equal(first, word_vectors(longer, 31, dim=8, window=3))

@@ -57,13 +57,6 @@ def test_steps_have_the_exact_probabilities(p, q):
     assert chi2.ppf(1e-4, freedom) < statistic < chi2.ppf(1 - 1e-4, freedom)
 
 
-def test_first_steps_follow_weights_and_multiplicity():
-    graphs = as_graphset([(np.array([[0, 0, 0, 1, 2], [1, 1, 2, 0, 0]]), 3)])
-    walks = random_walks(graphs, per_node=6000, length=2, random_state=1)
-    steps = walks[walks[:, 0] == 0, 1]
-    assert (steps == 1).mean() == pytest.approx(2 / 3, abs=0.02)  # there are two arcs to node 1
-
-
 def test_a_graph_has_the_same_walks_in_any_set(corner_cases):
     settings = {"per_node": 3, "length": 9, "p": 0.5, "q": 2.0, "random_state": 7}
     together = random_walks(corner_cases, **settings)
