@@ -23,11 +23,7 @@ CUSTOM = "custom"  # stands for code in a saved model, which has to be given aga
 
 
 def check_parameters(owner: Any) -> None:
-    """Refuse parameters outside what `owner._parameter_constraints` allows, and those of objects among them.
-
-    Raises:
-        InvalidParameter: says which, what it is and what it may be.
-    """
+    """Refuse parameters outside `owner._parameter_constraints`, and outside those of objects among them."""
     given = owner.get_params(deep=False)
     for name, value in given.items():
         if isinstance(value, type) and issubclass(value, Spec):
@@ -59,10 +55,8 @@ class Spec:
         own = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         if not deep:
             return own
-        inner = {name: value for name, value in own.items() if isinstance(value, Spec)}
-        return own | {
-            f"{name}__{k}": v for name, value in inner.items() for k, v in value.get_params().items()
-        }
+        inner = ((name, value.get_params()) for name, value in own.items() if isinstance(value, Spec))
+        return own | {f"{name}__{k}": v for name, params in inner for k, v in params.items()}
 
     def set_params(self, **given: Any) -> Self:
         """Change fields, in place."""
@@ -90,22 +84,14 @@ def saved(value: Any) -> Any:
     if isinstance(value, Spec):
         if not type(value).__module__.startswith("infograph."):
             return CUSTOM
-        return {"class": type(value).__name__} | {
-            k: saved(v) for k, v in value.get_params(deep=False).items()
-        }
-    plain = value is None or isinstance(value, (*PLAIN, Mapping))
-    plain = plain or type(value).__module__ == "numpy"
+        own = {k: saved(v) for k, v in value.get_params(deep=False).items()}
+        return {"class": type(value).__name__, **own}
+    plain = isinstance(value, (*PLAIN, Mapping, type(None))) or type(value).__module__ == "numpy"
     return json_ready(value) if plain else CUSTOM
 
 
 def restored(value: Any, given: Any = None) -> Any:
-    """The inverse of `saved`; `given` is what takes the place of code.
-
-    An object of this package that holds code may be given whole, or only its code.
-
-    Raises:
-        InvalidParameter: code is missing, or the object is of an unknown class.
-    """
+    """The inverse of `saved`; `given` takes the place of code: an object that holds it, or only the code."""
     if isinstance(given, Spec) or value == CUSTOM:
         return value if given is None else given
     if not isinstance(value, Mapping) or "class" not in value:
@@ -124,81 +110,50 @@ def restored(value: Any, given: Any = None) -> Any:
 
 GIN_FIELDS = ("layers", "readout", "norm", "learn_eps", "node_features")
 INFORMATION = ("weighting", "bound", "discriminator", "prior", "patches", "memory_mb")
-SECOND = {"consistency": "weight", "ramp_up": "ramp_up"}
 TRANSFER = ("lam", "transfer", "transfer_scale", "detach_teacher")
-OBJECTIVES: dict[str, tuple[str, dict[str, str]]] = {  # name -> class, and flat name -> field
-    "supervised": ("Supervised", {}),
-    "infograph": ("InfoGraphWithLabels", {"lam": "lam"}),
-    "infograph*": ("InfoGraphStar", {name: name for name in TRANSFER}),
-    "mean-teacher": ("MeanTeacher", {**SECOND, "decay": "decay", "noise": "noise"}),
-    "pi-model": ("PiModel", {**SECOND, "noise": "noise"}),
-    "pseudo-label": ("PseudoLabel", {**SECOND, "threshold": "threshold"}),
+SECOND = ("consistency", "ramp_up")  # the first is called `weight` now
+OBJECTIVES: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> class, and its flat names
+    "supervised": ("Supervised", ()),
+    "infograph": ("InfoGraphWithLabels", ("lam",)),
+    "infograph*": ("InfoGraphStar", TRANSFER),
+    "mean-teacher": ("MeanTeacher", (*SECOND, "decay", "noise")),
+    "pi-model": ("PiModel", (*SECOND, "noise")),
+    "pseudo-label": ("PseudoLabel", (*SECOND, "threshold")),
     "entropy": ("Entropy", SECOND),
-    "vat": ("VirtualAdversarial", {**SECOND, "radius": "radius"}),
+    "vat": ("VirtualAdversarial", (*SECOND, "radius")),
 }
 _GIN: dict[str, Any] = {"layers": 4, "readout": "sum", "norm": True, "node_features": "auto"}
-_LABELLED: dict[str, Any] = {
-    **_GIN,
-    "layers": None,
-    "learn_eps": False,
-    "lam": 1e-3,
-    "transfer": "random",
-    "transfer_scale": "graph",
-    "detach_teacher": False,
-    "patches": "all",
-    "consistency": 1.0,
-    "ramp_up": 0,
-    "decay": 0.999,
-    "noise": None,
-    "threshold": 0.95,
-    "radius": 0.5,
-    "factor": 0.7,
-    "patience": 5,
-}
+_STAR = {"lam": 1e-3, "transfer": "random", "transfer_scale": "graph", "detach_teacher": False}
+_SECOND = {"consistency": 1.0, "ramp_up": 0, "decay": 0.999, "noise": None, "threshold": 0.95, "radius": 0.5}
+_EXTRA = {"learn_eps": False, "patches": "all", "factor": 0.7, "patience": 5}
+_PAPER = {"learn_eps": False, "weighting": "graph", "bound": "jsd", "discriminator": "paper", "prior": 0.0}
+_LABELLED = {**_GIN, "layers": None, **_STAR, **_SECOND, **_EXTRA}
 FLAT: dict[str, dict[str, Any]] = {  # class of the estimator -> what format 1 had besides, with its defaults
-    "InfoGraph": {
-        **_GIN,
-        "learn_eps": False,
-        "weighting": "graph",
-        "bound": "jsd",
-        "discriminator": "paper",
-        "prior": 0.0,
-        "max_nodes": 200_000,
-    },
+    "InfoGraph": {**_GIN, **_PAPER, "max_nodes": 200_000},
     "UntrainedGIN": {**_GIN, "max_nodes": 200_000},
     "InfoGraphRegressor": _LABELLED,
     "InfoGraphClassifier": _LABELLED,
 }
-
-
-PAPER = {  # what the paper has for parameters that format 1 had elsewhere or not at all
-    "learn_eps": False,
-    "weighting": "graph",
-    "bound": "jsd",
-    "discriminator": "paper",
-    "prior": 0.0,
-    "patches": "all",
-    "memory_mb": 512.0,
-    "floor": 1e-6,
-}
+# what the paper has for parameters that format 1 had elsewhere or not at all
+PAPER = {**_PAPER, "patches": "all", "memory_mb": 512.0, "floor": 1e-6}
 USUAL_NOISE = {"mean-teacher": 0.0, "pi-model": 0.1}  # None in format 1
-_SHORT = {c: (short, {field: old for old, field in own.items()}) for short, (c, own) in OBJECTIVES.items()}
-_SHORT |= {"GIN": ("gin", {}), "ENN": ("enn-s2s", {}), "Auto": ("auto", {}), "Plateau": ("plateau", {})}
-_SHORT |= {"MutualInformation": ("infograph", {})}
+_SHORT = {cls: short for short, (cls, _) in OBJECTIVES.items()} | {"MutualInformation": "infograph"}
+_SHORT |= {"GIN": "gin", "ENN": "enn-s2s", "Auto": "auto", "Plateau": "plateau"}
+
+
+def _short(spec: Spec) -> str:
+    return _SHORT.get(type(spec).__name__, type(spec).__name__)
 
 
 def described(estimator: Any) -> dict[str, Any]:
     """All parameters for people: objects by their short forms, and what is in them beside the others."""
     found = dict(estimator.get_params(deep=False))
     for name, part in estimator._parts().items():
-        found[name] = _SHORT.get(type(part).__name__, (type(part).__name__,))[0]
-        leaves = {path.rpartition("__")[2]: value for path, value in part.get_params().items()}
-        found |= {
-            leaf: value for leaf, value in leaves.items() if not isinstance(value, Spec) and leaf not in found
-        }
-    return {
-        name: value if value is None or isinstance(value, PLAIN) else CUSTOM for name, value in found.items()
-    }
+        found[name] = _short(part)
+        for path, value in part.get_params().items():
+            if not isinstance(value, Spec):
+                found.setdefault(path.rpartition("__")[2], value)
+    return {k: v if v is None or isinstance(v, PLAIN) else CUSTOM for k, v in found.items()}
 
 
 def flat(estimator: Any) -> dict[str, Any]:
@@ -212,39 +167,33 @@ def flat(estimator: Any) -> dict[str, Any]:
         return found
     found |= FLAT[name]
     for parameter, part in estimator._parts().items():
-        found[parameter], fields_of = _flattened(part)
-        found |= {
-            key: value
-            for key, value in fields_of.items()
-            if key in FLAT[name] or key not in PAPER or value != PAPER[key]
-        }
+        found[parameter] = _short(part)
+        for key, value in _leaves(part).items():
+            if key in FLAT[name] or key not in PAPER or value != PAPER[key]:
+                found[key] = value
     if found.get("objective") == "infograph" and name == "InfoGraph":
         del found["objective"]
     found.pop("schedule", None)
     return found
 
 
-def _flattened(spec: Spec) -> tuple[str, dict[str, Any]]:
-    """The short form of an object, and its fields with those of objects in it, by flat names."""
-    short, renamed = _SHORT.get(type(spec).__name__, (type(spec).__name__, {}))
-    found: dict[str, Any] = {}
+def _leaves(spec: Spec) -> dict[str, Any]:
+    """The fields of an object and of objects in it, by flat names."""
+    short, found = _short(spec), dict[str, Any]()
     for key, value in spec.get_params(deep=False).items():
         if isinstance(value, Spec):
-            found |= _flattened(value)[1]
+            found |= _leaves(value)
         else:
-            found[renamed.get(key, key)] = value
+            found["consistency" if key == "weight" and short in OBJECTIVES else key] = value
     if short in USUAL_NOISE and found["noise"] == USUAL_NOISE[short]:
         found["noise"] = None
-    return short, found
+    return found
 
 
 def changed(estimator: Estimator, given: Mapping[str, Any]) -> Estimator:
     """A copy of an estimator, not fitted, with some parameters changed by flat names or by nested ones.
 
     `lam` and `objective__lam` are those of its objective, which may be there by its short form.
-
-    Raises:
-        InvalidParameter: neither it nor its encoder, objective and schedule have such a parameter.
     """
     made: Any = clone(estimator)
     names = made.get_params(deep=False)
@@ -252,18 +201,14 @@ def changed(estimator: Estimator, given: Mapping[str, Any]) -> Estimator:
     for name, value in given.items():
         if name in names:
             continue
-        parts = {} if "__" in name else made._parts()
-        place = next((f"{part}__{path}" for part in parts if (path := _path(parts[part], name))), name)
-        if "__" not in place:
+        parts = made._parts()
+        paths = [f"{part}__{path}" for part, spec in parts.items() for path in spec.get_params()]
+        place = name if "__" in name else next((p for p in paths if p.rpartition("__")[2] == name), None)
+        if place is None:
             what = [type(made).__name__, *(type(each).__name__ for each in parts.values())]
             raise InvalidParameter(f"{name!r} is no parameter of {' or '.join(what)}")
         made.set_params(**{place: value})
     return cast(Estimator, made)
-
-
-def _path(spec: Spec, name: str) -> str:
-    """The nested name of a field of an object, or of one inside it; empty where there is none."""
-    return next((path for path in spec.get_params() if path.rpartition("__")[2] == name), "")
 
 
 def nested(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,10 +225,11 @@ def nested(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         return {**old, "objective": information}
     if name == "UntrainedGIN":
         return old
-    cls, renamed = OBJECTIVES[old["objective"]]
-    known = {flat_name for _, own in OBJECTIVES.values() for flat_name in own}
-    own = {key: old.pop(key) for key in known if key in old}
-    objective = {field: own[key] for key, field in renamed.items() if own.get(key) is not None}
+    cls, names = OBJECTIVES[old["objective"]]
+    own = {key: old.pop(key) for key in (*TRANSFER, *_SECOND) if key in old}
+    objective = {
+        "weight" if key == "consistency" else key: own[key] for key in names if own.get(key) is not None
+    }
     if cls in ("InfoGraphWithLabels", "InfoGraphStar"):
         objective["information"] = information
     schedule = {"class": "Plateau", "factor": old.pop("factor"), "patience": old.pop("patience")}

@@ -10,21 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
-from infograph.baselines.words import (
-    Floats,
-    Matrix,
-    Tokens,
-    count_known,
-    find_tokens,
-    inner_products,
-    sort_tokens,
-    squared_norms,
-)
+from infograph.baselines import words
+from infograph.baselines.words import Floats, Matrix, Tokens
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align
-from infograph.data.schema import Column, Level, Schema
+from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.estimators.base import GraphEstimator, GraphTransformer, unchanged_on_error
 from infograph.estimators.folder import State
@@ -32,11 +24,27 @@ from infograph.parameters import check_parameters
 
 Vectors = NDArray[np.float32]
 Values = dict[str, tuple[str, type]]
-Constraints = dict[str, list[Any]]
-NATURAL = [Interval(Integral, 0, None, closed="left")]
-COUNT = [Interval(Integral, 1, None, closed="left")]
-POSITIVE = [Interval(Real, 0, np.inf, closed="neither")]
-ELSEWHERE = ("schema_", "classes_")  # attributes that are saved by the bases
+NATURAL, COUNT = (Interval(Integral, least, None, closed="left") for least in (0, 1))
+POSITIVE = Interval(Real, 0, np.inf, closed="neither")
+COUNTED = (
+    "dim window epochs walk walks length min_count max_tokens block_nodes n_bins n_samples rank n_landmarks "
+    "n_labels max_ego n_bits n_trees min_samples_leaf"
+)
+CONSTRAINTS: dict[str, list[Any]] = {  # a parameter means the same in every method that has it
+    **{name: [COUNT] for name in COUNTED.split()},
+    **{name: [NATURAL] for name in ("rounds", "levels", "radius", "random_state")},
+    **{name: [POSITIVE] for name in ("p", "q", "gamma", "eta")},
+    **{name: ["boolean"] for name in ("normalise", "share", "connected_only")},
+    "decay": [POSITIVE, StrOptions({"auto"})],
+    "draws": [Interval(Integral, 2, None, closed="left")],
+    "max_features": [Interval(Real, 0, 1, closed="right"), None],
+    "node_features": [StrOptions({"auto", "constant", "degree"})],
+    "pooling": [StrOptions({"mean", "sum"})],
+    "size": [Options(Integral, {3, 4, 5})],
+    "structure": [StrOptions({"wl", "graphlet", "walk", "shortest-path"})],
+    "values": [StrOptions({"frequencies", "counts"})],
+    "variant": [StrOptions({"structural", "neighbourhood"})],
+}
 
 
 class SavedAttributes(GraphEstimator):
@@ -46,14 +54,14 @@ class SavedAttributes(GraphEstimator):
     entry of `config.json`, the attribute, and its type.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _values: ClassVar[Values] = {}
 
     def _state(self) -> State:
-        fitted = {name: value for name, value in vars(self).items() if name not in ELSEWHERE}
         return {
             name.removesuffix("_"): value
-            for name, value in fitted.items()
-            if name.endswith("_") and isinstance(value, np.ndarray)
+            for name, value in vars(self).items()
+            if name.endswith("_") and name != "classes_" and isinstance(value, np.ndarray)
         }
 
     def _set_state(self, state: State) -> None:
@@ -77,9 +85,7 @@ class Baseline(SavedAttributes, GraphTransformer):
     fails leaves the model as it was.
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {}
     _free: ClassVar[tuple[str, ...]] = ()
-    _usage: ClassVar[str] = "infograph.load(folder).transform(graphs)"
     _values: ClassVar[Values] = {"graphs": ("n_graphs_", int)}
     n_graphs_: int
     _made: Self
@@ -123,10 +129,8 @@ class Baseline(SavedAttributes, GraphTransformer):
 
     def _card(self) -> str:
         settings = "".join(f"- {name}: {value}\n" for name, value in self.get_params(deep=False).items())
-        return (
-            f"# {type(self).__name__}\n\nFitted to {self.n_graphs_:,} graphs.\n\n"
-            f"    {self._usage}\n\n{settings}"
-        )
+        fitted = f"Fitted to {self.n_graphs_:,} graphs.\n\n    infograph.load(folder).transform(graphs)"
+        return f"# {type(self).__name__}\n\n{fitted}\n\n{settings}"
 
 
 class GraphKernel(Baseline):
@@ -139,26 +143,23 @@ class GraphKernel(Baseline):
     Every kernel has the parameter `normalise` (k(x, y) / sqrt(k(x, x) k(y, y)); 0 where k(x, x) or k(y, y)
     is), which may be changed after `fit`. All other settings stay what they were in `fit`.
 
-    Subclasses have `_schema`, `_learn(graphs)`, `_compare(graphs)`, and `_features(graphs)` only where there
-    are explicit features. In the last two None stands for the fitted graphs, for which nothing is computed
-    twice.
+    Subclasses have `_compare(graphs)`, and `_features(graphs)` where there are explicit features. There None
+    stands for the fitted graphs, for which nothing is computed twice.
+
+    Attributes:
+        squares_: (G,) k(x, x) of the fitted graphs, not normalised.
     """
 
     _free = ("normalise",)
-    _usage = "infograph.load(folder).gram(graphs)  # values against the fitted graphs"
     normalise: bool
+    squares_: Floats
 
     def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
         """Values between graphs and the fitted ones (G', G), and k(x, x) (G',); not normalised."""
         raise NotImplementedError
 
     def _features(self, graphs: GraphSet | None) -> Matrix:
-        """What `transform` gives; here the kernel values against the fitted graphs, which any kernel has."""
         return self._gram(graphs)
-
-    def _squares(self) -> Floats:
-        """k(x, x) of the fitted graphs, not normalised. (G,)."""
-        raise NotImplementedError
 
     @property
     def _n_features_out(self) -> int:
@@ -182,7 +183,7 @@ class GraphKernel(Baseline):
         values, squares = self._compare(graphs)
         if not self.normalise:
             return values
-        values = values * np.outer(_inverse_root(squares), _inverse_root(self._squares()))
+        values = values * np.outer(_inverse_root(squares), _inverse_root(self.squares_))
         if graphs is None:
             np.fill_diagonal(values, np.where(squares > 0, 1.0, 0.0))
         return values
@@ -190,8 +191,7 @@ class GraphKernel(Baseline):
 
 def _inverse_root(squares: Floats) -> Floats:
     """1 / sqrt(k(x, x)), and 0 where k(x, x) is 0."""
-    safe = np.where(squares > 0, squares, 1.0)
-    return np.where(squares > 0, 1.0 / np.sqrt(safe), 0.0)
+    return np.where(squares > 0, 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
 
 
 class FeatureKernel(GraphKernel):
@@ -203,11 +203,9 @@ class FeatureKernel(GraphKernel):
 
     Attributes:
         features_: (G, F) of the fitted graphs, not normalised.
-        squares_: (G,) k(x, x) of the fitted graphs.
     """
 
     features_: Matrix
-    squares_: Floats
 
     def _represent(self, graphs: GraphSet) -> tuple[Matrix, Floats]:
         """Features (G', F) and k(x, x) (G',), to which features that no fitted graph has contribute."""
@@ -218,7 +216,7 @@ class FeatureKernel(GraphKernel):
 
     def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
         features, squares = (self.features_, self.squares_) if graphs is None else self._represent(graphs)
-        return inner_products(features, self.features_), squares
+        return words.inner_products(features, self.features_), squares
 
     def _features(self, graphs: GraphSet | None) -> Matrix:
         features, squares = (self.features_, self.squares_) if graphs is None else self._represent(graphs)
@@ -227,9 +225,6 @@ class FeatureKernel(GraphKernel):
         if isinstance(features, csr_matrix):
             return csr_matrix(diags(_inverse_root(squares)) @ features)
         return features * _inverse_root(squares)[:, None]
-
-    def _squares(self) -> Floats:
-        return self.squares_
 
     @property
     def _n_features_out(self) -> int:
@@ -254,14 +249,14 @@ class CountKernel(FeatureKernel):
 
     def _learn(self, graphs: GraphSet) -> None:
         tokens, counts = self._count(graphs)
-        self.tokens_, place = sort_tokens(tokens)
-        self.features_ = count_known(self.tokens_, place, counts)
-        self.squares_ = squared_norms(counts.astype(np.float64))
+        self.tokens_, place = words.sort_tokens(tokens)
+        self.features_ = words.count_known(self.tokens_, place, counts)
+        self.squares_ = words.squared_norms(counts.astype(np.float64))
 
     def _represent(self, graphs: GraphSet) -> tuple[Matrix, Floats]:
         tokens, counts = self._count(graphs)
-        known = count_known(self.tokens_, find_tokens(self.tokens_, tokens), counts)
-        return known, squared_norms(counts.astype(np.float64))
+        known = words.count_known(self.tokens_, words.find_tokens(self.tokens_, tokens), counts)
+        return known, words.squared_norms(counts.astype(np.float64))
 
     def _state(self) -> State:
         sparse = {name: getattr(self.features_, name) for name in ("data", "indices", "indptr")}
@@ -275,10 +270,7 @@ class CountKernel(FeatureKernel):
 
 
 class GraphEmbedding(Baseline):
-    """Base of embeddings that learn one vector per graph from words.
-
-    Subclasses have `_schema`, `transform`, and `_learn(graphs)`, which gives the vectors of these graphs.
-    """
+    """Base of embeddings: `_learn(graphs)` gives one vector per graph. Subclasses have `transform`, too."""
 
     dim: int
     random_state: int
@@ -307,25 +299,22 @@ def read_like(source: Any, schema: Schema) -> GraphSet:
         source, node=node or None, edge=edge or None, weight=schema.weight.name if schema.weight else None
     )
     for level in ("node", "edge"):
-        schema = schema.replace(level, (_extended(column, level, read) for column in getattr(schema, level)))
+        columns = []
+        for column in getattr(schema, level):
+            own = read.schema.column(level, column.name)
+            if own is not None and "categorical" in (own.kind, column.kind):
+                both = dict.fromkeys((*column.categories, *own.categories))  # distinct, in this order
+                column = replace(column, categories=tuple(both))
+            columns.append(column)
+        schema = schema.replace(level, columns)
     return align(read, schema)
-
-
-def _extended(column: Column, level: Level, graphs: GraphSet) -> Column:
-    own = graphs.schema.column(level, column.name)
-    if own is None or "categorical" not in (own.kind, column.kind):
-        return column
-    known = set(column.categories)
-    return replace(column, categories=(*column.categories, *(c for c in own.categories if c not in known)))
 
 
 def label_schema(graphs: GraphSet, node: Any, edge: Any = None, *, edges: bool = True) -> Schema:
     """The schema of a kernel that compares labels: just the used node columns, and edge columns if `edges`.
 
-    `node` and `edge` name the columns to compare; None takes those that the schema marks as used.
-
-    Raises:
-        InvalidParameter: a column holds measured numbers, which hardly ever repeat.
+    `node` and `edge` name the columns to compare; None takes those that the schema marks as used. Measured
+    numbers, which hardly ever repeat, are refused.
     """
     schema = graphs.schema.select("node", node).select("edge", edge)
     kept = {"node": schema.features("node"), "edge": schema.features("edge") if edges else ()}
@@ -336,8 +325,7 @@ def label_schema(graphs: GraphSet, node: Any, edge: Any = None, *, edges: bool =
             if measured or column.kind == "text":
                 raise InvalidParameter(
                     f"the {level} column {column.name!r} holds measured numbers, but this kernel compares "
-                    f"labels: round them to a few whole numbers, or choose others with {level}_columns=[...] "
-                    "([] for none)"
+                    f"labels: round them, or choose others with {level}_columns=[...] ([] for none)"
                 )
     return replace(schema, node=kept["node"], edge=kept["edge"], graph=())
 

@@ -5,24 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
-from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Options, StrOptions
 
-from infograph.baselines.base import COUNT, NATURAL, Constraints, FeatureKernel
-from infograph.baselines.walks import (
-    Ints,
-    Keys,
-    advance,
-    below,
-    compiled,
-    has_arc,
-    mix_keys,
-    simple_adjacency,
-)
+from infograph.baselines.base import FeatureKernel
+from infograph.baselines.walks import GOLDEN, Ints, Keys, below, compiled, has_arc, mix_keys, simple_adjacency
 from infograph.baselines.words import Floats, squared_norms
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
@@ -46,11 +35,10 @@ class Graphlets(FeatureKernel):
 
         Graphlets(size=4).fit(graphs).gram()
 
-    Three and four nodes are counted exactly, connected graphlets and unconnected ones, from degrees,
-    triangles, four-cycles and four-cliques. Five nodes are sampled: sets of five nodes, drawn uniformly,
-    whose shares are unbiased estimates of the frequencies. With n samples the sum of their absolute errors is
-    below e with probability 1 - d if n >= 2 (34 log 2 + log(1 / d)) / e^2 (the paper's bound for 34 types):
-    5,174 samples for e = d = 0.1. In large sparse graphs nearly all sets are empty.
+    Three and four nodes are counted exactly, connected graphlets and unconnected ones. Five nodes are
+    sampled: sets drawn uniformly, whose shares are unbiased estimates of the frequencies. With n samples the
+    sum of their absolute errors is below e with probability 1 - d if n >= 2 (34 log 2 + log(1 / d)) / e^2
+    (the paper's bound for 34 types): 5,174 samples for e = d = 0.1.
 
     Node and edge labels are not looked at, and graphs are taken as simple and undirected: directions are
     dropped, repeated edges are one edge, self-loops are left out. A graph with fewer nodes than `size` (or no
@@ -76,15 +64,6 @@ class Graphlets(FeatureKernel):
     n_samples: int = 5174
     normalise: bool = False
     random_state: int = 0
-
-    _parameter_constraints: ClassVar[Constraints] = {
-        "size": [Options(Integral, {3, 4, 5})],
-        "connected_only": ["boolean"],
-        "values": [StrOptions({"frequencies", "counts"})],
-        "n_samples": COUNT,
-        "normalise": ["boolean"],
-        "random_state": NATURAL,
-    }
 
     def _schema(self, graphs: GraphSet) -> Schema:
         return Schema(options=graphs.schema.options)  # any graph will do
@@ -142,44 +121,32 @@ def raw_counts(node_ptr: Ints, ptr: Ints, targets: Ints) -> Ints:
     n_graphs = len(node_ptr) - 1
     result = np.zeros((n_graphs, 10), np.int64)
     n_nodes = node_ptr[n_graphs]
-    mark = np.full(n_nodes, -1, np.int64)  # the arc from the current node to a higher neighbour
-    inner = np.full(n_nodes, -1, np.int64)  # the last triangle base that a node closes
+    marks = np.full((2, n_nodes), -1, np.int64)
     at_node = np.zeros(n_nodes, np.int64)  # triangles
     at_edge = np.zeros(len(targets), np.int64)  # triangles, at the arc from the lower to the higher node
     seen = np.zeros(n_nodes, np.int64)
-    higher = _first_higher(ptr, targets)
+    higher = ptr[1:].copy()  # where the arcs of every node to higher nodes begin
+    for u in range(n_nodes):
+        while higher[u] > ptr[u] and targets[higher[u] - 1] > u:
+            higher[u] -= 1
     for g in range(n_graphs):
         result[g, 0] = node_ptr[g + 1] - node_ptr[g]
         for u in range(node_ptr[g], node_ptr[g + 1]):
-            _add_triangles(u, ptr, higher, targets, mark, inner, at_node, at_edge, result[g])
+            _add_triangles(u, ptr, higher, targets, marks, at_node, at_edge, result[g])
             result[g, 6] += _cycles(u, ptr, targets, seen)
         _add_degrees(node_ptr[g], node_ptr[g + 1], ptr, targets, at_node, at_edge, result[g])
     return result
 
 
 @compiled
-def _first_higher(ptr: Ints, targets: Ints) -> Ints:
-    """Where the arcs of every node to higher nodes begin. (N,)."""
-    higher = ptr[1:].copy()
-    for u in range(len(higher)):
-        while higher[u] > ptr[u] and targets[higher[u] - 1] > u:
-            higher[u] -= 1
-    return higher
-
-
-@compiled
 def _add_triangles(
-    u: int,
-    ptr: Ints,
-    higher: Ints,
-    targets: Ints,
-    mark: Ints,
-    inner: Ints,
-    at_node: Ints,
-    at_edge: Ints,
-    result: Ints,
+    u: int, ptr: Ints, higher: Ints, targets: Ints, marks: Ints, at_node: Ints, at_edge: Ints, result: Ints
 ) -> None:
     """Triangles and four-cliques whose lowest node is u."""
+    mark, inner = (
+        marks[0],
+        marks[1],
+    )  # the arc from u to a higher neighbour; the last triangle base that a node closes
     for arc in range(higher[u], ptr[u + 1]):
         mark[targets[arc]] = arc
     for arc in range(higher[u], ptr[u + 1]):
@@ -224,10 +191,9 @@ def _cycles(u: int, ptr: Ints, targets: Ints, seen: Ints) -> int:
         if v > u:
             break
         for second in range(ptr[v], ptr[v + 1]):
-            w = targets[second]
-            if w >= u:
+            if targets[second] >= u:
                 break
-            seen[w] = 0
+            seen[targets[second]] = 0
     return total
 
 
@@ -264,8 +230,6 @@ def four_nodes(raw: NDArray[np.int64]) -> NDArray[Any]:
     """Counts of the induced four-node graphs, as Python's whole numbers. (G, 11).
 
     Each line takes a subgraph's count and subtracts how often it is inside every denser graph on four nodes.
-    The unconnected ones count, over all sets of four nodes, something with a closed form: triangles, wedges,
-    pairs of disjoint edges, edges, and the sets themselves.
     """
     n, m, wedges, triangles, stars, paths, cycles, paws, diamonds, clique = raw.astype(object).T
     diamond = diamonds - 6 * clique
@@ -296,7 +260,7 @@ def sample_sets(node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: Key
         for _ in range(n_samples if n >= 5 else 0):
             size = 0
             while size < 5:
-                state = advance(state)
+                state += GOLDEN
                 v = node_ptr[g] + below(state, n)
                 new = True
                 for i in range(size):
@@ -304,29 +268,19 @@ def sample_sets(node_ptr: Ints, ptr: Ints, targets: Ints, types: Ints, keys: Key
                 if new:
                     chosen[size] = v
                     size += 1
-            result[g, types[_code(chosen, ptr, targets)]] += 1.0 / n_samples
+            code, bit = 0, 0  # the edges between them, in the order of PAIRS
+            for i in range(5):
+                for j in range(i + 1, 5):
+                    if has_arc(ptr, targets, chosen[i], chosen[j]):
+                        code |= 1 << bit
+                    bit += 1
+            result[g, types[code]] += 1.0 / n_samples
     return result
-
-
-@compiled
-def _code(chosen: Ints, ptr: Ints, targets: Ints) -> int:
-    """The ten bits of the graph on five nodes, in the order of `PAIRS`."""
-    code, bit = 0, 0
-    for i in range(5):
-        for j in range(i + 1, 5):
-            if has_arc(ptr, targets, chosen[i], chosen[j]):
-                code |= 1 << bit
-            bit += 1
-    return code
 
 
 @lru_cache(maxsize=1)
 def five_node_types() -> NDArray[np.int64]:
-    """The type 0 ... 33 of every ten-bit code. (1024,).
-
-    Two codes are of one type if renumbering the nodes turns one into the other. Types are ordered by their
-    number of edges, then by their smallest code.
-    """
+    """The type of every ten-bit code: equal if renumbering the nodes turns one into the other. (1024,)."""
     codes = np.arange(1024)
     bit = {pair: b for b, pair in enumerate(PAIRS)}
     smallest = codes.copy()

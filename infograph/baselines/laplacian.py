@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import splu
 
-from infograph.baselines.base import COUNT, NATURAL, POSITIVE, Constraints, GraphKernel, label_schema
+from infograph.baselines import words
+from infograph.baselines.base import GraphKernel, label_schema
 from infograph.baselines.walks import Ints, compiled, simple_adjacency
-from infograph.baselines.words import Floats, Tokens, find_tokens, named_colours, or_degree, sort_tokens
+from infograph.baselines.words import Floats, Tokens
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.estimators.folder import State
@@ -36,17 +38,13 @@ class MultiscaleLaplacian(GraphKernel):
 
     Two graphs with vertex features phi are compared by S = phi' (L + eta I)^-1 phi + gamma I (the FLG
     kernel): k = |(S_1^-1 + S_2^-1) / 2|^-1/2 / (|S_1|^1/4 |S_2|^1/4), so k(x, x) = 1. At level 0 a vertex's
-    features are its label, one coordinate each. At level l two vertices are compared by the FLG kernel of
-    their neighbourhoods of radius l with features of level l - 1. These kernels have no finite features; as
-    in the paper, `n_landmarks` vertices of the fitted graphs and the `rank` largest eigenvalues of their
-    kernel matrix give features for all (Nystrom). The whole graphs are compared with the features of the last
-    level. Nodes without labels count by degree. There are no explicit features: `transform` gives
-    `gram(graphs)`.
+    features are its label, or its degree, one coordinate each. At level l two vertices are compared by the
+    FLG kernel of their neighbourhoods of radius l with features of level l - 1; as in the paper,
+    `n_landmarks` vertices of the fitted graphs and the `rank` largest eigenvalues of their kernel matrix give
+    features for all (Nystrom). Whole graphs are compared with those of the last level. `transform` gives
+    `gram(graphs)`. Graphs are taken as simple and undirected; edge labels and weights are not looked at.
 
-    Graphs are taken as simple and undirected, each edge of weight 1; edge labels are not looked at.
-
-    Settings to search: `levels` in {1, 2, 3} and `gamma` in {0.01, 0.1}, fewer than in the paper, which
-    searches `eta` and the radius too.
+    Settings to search: `levels` in {1, 2, 3} and `gamma` in {0.01, 0.1}, fewer than in the paper.
 
     Differs from the paper, so that REDDIT takes minutes: nodes of one graph with the same Weisfeiler-Lehman
     colour after levels + 1 rounds share the features of the first of them (values move by
@@ -82,16 +80,6 @@ class MultiscaleLaplacian(GraphKernel):
     node_columns: Sequence[str] | None = None
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "levels": NATURAL,
-        "gamma": POSITIVE,
-        "eta": POSITIVE,
-        **dict.fromkeys(("rank", "n_landmarks", "n_labels", "max_ego"), COUNT),
-        "share": ["boolean"],
-        "normalise": ["boolean"],
-        "random_state": NATURAL,
-    }
-
     def _schema(self, graphs: GraphSet) -> Schema:
         return label_schema(graphs, self.node_columns, edges=False)
 
@@ -99,45 +87,56 @@ class MultiscaleLaplacian(GraphKernel):
         around = self._around(graphs)
         distinct, often = np.unique(around.labels, axis=1, return_counts=True)
         frequent = np.argsort(-often, kind="stable")[: self.n_labels]
-        self.labels_ = sort_tokens(distinct[:, frequent])[0]
-        features = self._label_features(around)
-        landmarks = _draw_landmarks(around, self.n_landmarks, self.random_state)
-        self.levels_: list[Level] = []
-        for radius in range(1, self.levels + 1):
-            inverses, logs = self._egos(around, landmarks, features, radius)
-            values, vectors = np.linalg.eigh(similarities(inverses, logs, inverses, logs))
-            kept = np.flatnonzero(values > 1e-9 * values[-1])[-self.rank :]
-            projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))  # (M, rank)
-            self.levels_.append(Level(inverses, logs, projection))
-            features = self._next_features(around, features, radius)
-        self.inverses_, self.logs_ = self._graph_matrices(around, features)
+        self.labels_, self.levels_ = words.sort_tokens(distinct[:, frequent])[0], list[Level]()
+        self.inverses_, self.logs_ = self._represent(around, self._draw_landmarks(around))
 
-    def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
-        inverses, logs = (self.inverses_, self.logs_) if graphs is None else self._represent(graphs)
-        return similarities(inverses, logs, self.inverses_, self.logs_), np.ones(len(logs))
-
-    def _squares(self) -> Floats:
-        return np.ones(self.n_graphs_)
-
-    def _represent(self, graphs: GraphSet) -> tuple[Floats, Floats]:
-        around = self._around(graphs)
-        features = self._label_features(around)
-        for radius in range(1, len(self.levels_) + 1):
-            features = self._next_features(around, features, radius)
-        return self._graph_matrices(around, features)
+    def _gram(self, graphs: GraphSet | None) -> Floats:
+        inverses, logs = self.inverses_, self.logs_
+        if graphs is not None:
+            inverses, logs = self._represent(self._around(graphs))
+        return similarities(inverses, logs, self.inverses_, self.logs_)
 
     def _around(self, graphs: GraphSet) -> Neighbourhoods:
         around = neighbourhoods(graphs, self._made.levels + 1)
         if self._made.share:
             return around
-        every = np.arange(graphs.n_nodes)
-        kinds, ones = around.kinds[:, around.group], np.ones(graphs.n_nodes, np.int64)
-        return around._replace(centres=every, group=every, kinds=kinds, sizes=ones)
+        every, ones = np.arange(graphs.n_nodes), np.ones(graphs.n_nodes, np.int64)
+        return around._replace(centres=every, group=every, kinds=around.kinds[:, around.group], sizes=ones)
 
-    def _label_features(self, around: Neighbourhoods) -> Floats:
+    def _draw_landmarks(self, around: Neighbourhoods) -> Ints:
+        """Nodes of different colours, drawn in proportion to how many nodes have them. (M,)."""
+        _, first, kind = np.unique(around.kinds, axis=1, return_index=True, return_inverse=True)
+        weights = np.bincount(kind.reshape(-1), around.sizes)
+        size, chance = min(self.n_landmarks, len(first)), weights / weights.sum()
+        rng = np.random.default_rng(self.random_state)
+        chosen = rng.choice(len(first), size=size, replace=False, p=chance)
+        return np.asarray(around.centres[first[np.sort(chosen)]])
+
+    def _represent(self, around: Neighbourhoods, landmarks: Ints | None = None) -> tuple[Floats, Floats]:
+        """S^-1 (G, P, P) and log |S| (G,) of whole graphs; with landmarks all levels are learned first."""
         n_labels = self.labels_.shape[1]
-        place = find_tokens(self.labels_, around.labels)  # (N,)
-        return np.asarray(np.vstack([np.eye(n_labels), np.zeros(n_labels)])[place])
+        place = words.find_tokens(self.labels_, around.labels)  # (N,)
+        features = np.vstack([np.eye(n_labels), np.zeros(n_labels)])[place]  # (N, P)
+        for radius in range(1, self._made.levels + 1):
+            if landmarks is not None:
+                inverses, logs = self._egos(around, landmarks, features, radius)
+                values, vectors = np.linalg.eigh(similarities(inverses, logs, inverses, logs))
+                kept = np.flatnonzero(values > 1e-9 * values[-1])[-self.rank :]
+                projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
+                self.levels_.append(Level(inverses, logs, projection))
+            level = self.levels_[radius - 1]
+            following = np.empty((len(around.centres), level.projection.shape[1]))
+            for start in range(0, len(following), CHUNK):
+                rows = slice(start, start + CHUNK)
+                inverses, logs = self._egos(around, around.centres[rows], features, radius)
+                following[rows] = similarities(inverses, logs, level.inverses, level.logs) @ level.projection
+            features = following[around.group]
+        width = features.shape[1]
+        matrices = np.tile(float(self._made.gamma) * np.eye(width), (len(around.node_ptr) - 1, 1, 1))
+        for g, (low, high) in enumerate(pairwise(around.node_ptr)):
+            laplacian = _laplacian(around, low, high, float(self._made.eta))
+            matrices[g] += features[low:high].T @ laplacian.solve(features[low:high])
+        return _inverted((matrices + matrices.transpose(0, 2, 1)) / 2)
 
     def _egos(
         self, around: Neighbourhoods, centres: Ints, features: Floats, radius: int
@@ -145,28 +144,6 @@ class MultiscaleLaplacian(GraphKernel):
         most, eta, gamma = int(self._made.max_ego), float(self._made.eta), float(self._made.gamma)
         ptr, targets = around.ptr, around.targets
         return _inverted(ego_matrices(centres, ptr, targets, features, radius, most, eta, gamma))
-
-    def _next_features(self, around: Neighbourhoods, features: Floats, radius: int) -> Floats:
-        """The features of all nodes one level up, group by group. (N, P) -> (N, rank)."""
-        level = self.levels_[radius - 1]
-        made = np.empty((len(around.centres), level.projection.shape[1]))
-        for start in range(0, len(made), CHUNK):
-            rows = slice(start, start + CHUNK)
-            inverses, logs = self._egos(around, around.centres[rows], features, radius)
-            made[rows] = similarities(inverses, logs, level.inverses, level.logs) @ level.projection
-        return np.asarray(made[around.group])
-
-    def _graph_matrices(self, around: Neighbourhoods, features: Floats) -> tuple[Floats, Floats]:
-        """S^-1 (G, P, P) and log |S| (G,) of whole graphs."""
-        eta, gamma = float(self._made.eta), float(self._made.gamma)
-        n_graphs, width = len(around.node_ptr) - 1, features.shape[1]
-        matrices = np.tile(gamma * np.eye(width), (n_graphs, 1, 1))
-        for g in range(n_graphs):
-            low, high = around.node_ptr[g], around.node_ptr[g + 1]
-            own = features[low:high]
-            matrices[g] += own.T @ _laplacian(around, low, high, eta).solve(own)
-        matrices = (matrices + matrices.transpose(0, 2, 1)) / 2
-        return _inverted(matrices)
 
     def _state(self) -> State:
         state = super()._state()
@@ -197,45 +174,21 @@ def _laplacian(around: Neighbourhoods, low: int, high: int, eta: float) -> Any:
     return splu(csc_matrix(matrix), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
 
-def _draw_landmarks(around: Neighbourhoods, n_landmarks: int, random_state: int) -> Ints:
-    """Nodes of different colours, drawn in proportion to how many nodes have them. (M,)."""
-    _, first, kind = np.unique(around.kinds, axis=1, return_index=True, return_inverse=True)
-    weights = np.bincount(kind.reshape(-1), around.sizes)
-    size, chance = min(n_landmarks, len(first)), weights / weights.sum()
-    chosen = np.random.default_rng(random_state).choice(len(first), size=size, replace=False, p=chance)
-    return np.asarray(around.centres[first[np.sort(chosen)]])
-
-
 class Neighbourhoods(NamedTuple):
-    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour.
+    """Nodes, their neighbours and their kinds. N nodes, R groups of nodes of one graph and one colour."""
 
-    Attributes:
-        node_ptr: (G+1,) the nodes of every graph.
-        ptr, targets: the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1], sorted by
-            colour.
-        labels: (2, N) the token of every node's label.
-        centres: (R,) the first node of every group.
-        group: (N,) the group of every node.
-        kinds: (2, R) the token of every group's colour.
-        sizes: (R,) nodes in each group.
-    """
-
-    node_ptr: Ints
-    ptr: Ints
-    targets: Ints
-    labels: Tokens
-    centres: Ints
-    group: Ints
-    kinds: Tokens
-    sizes: Ints
+    node_ptr: Ints  # (G+1,) the nodes of every graph
+    ptr: Ints  # (N+1,) the neighbours of node v are targets[ptr[v]] ... targets[ptr[v+1] - 1]
+    targets: Ints  # sorted by colour
+    labels: Tokens  # (2, N) of every node
+    centres: Ints  # (R,) the first node of every group
+    group: Ints  # (N,) of every node
+    kinds: Tokens  # (2, R) the colour of every group
+    sizes: Ints  # (R,) nodes in each group
 
 
 def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
-    """Colour the simple undirected graphs behind the graphs and group the nodes of each by colour.
-
-    Nothing here depends on other graphs of the set, and nothing on the numbering of nodes except which node
-    of a group is its first.
-    """
+    """Colour the simple undirected graphs behind the graphs and group the nodes of each by colour."""
     matrix = simple_adjacency(graphs)
     source = np.repeat(np.arange(graphs.n_nodes), np.diff(matrix.indptr))
     offset = np.repeat(graphs.node_ptr[:-1], graphs.sizes)[source]
@@ -246,7 +199,7 @@ def neighbourhoods(graphs: GraphSet, rounds: int) -> Neighbourhoods:
         edge={},
         schema=graphs.schema.replace("edge", ()),
     )
-    colours, tokens = named_colours(simple, rounds, or_degree(simple))
+    colours, tokens = words.named_colours(simple, rounds, words.or_degree(simple))
     name = tokens[-1][:, colours.node_colours[-1]]  # (2, N)
     pair = graphs.node_graph.astype(np.int64) * colours.n_colours(rounds) + colours.node_colours[-1]
     _, centres, group, sizes = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
@@ -310,8 +263,7 @@ def ego_matrices(
 ) -> Floats:
     """S = phi' (L + eta I)^-1 phi + gamma I of the neighbourhoods of some nodes. (X, P, P).
 
-    A neighbourhood holds the first `most` nodes within `radius` that
-    breadth-first search meets, and all edges between them.
+    A neighbourhood holds the first `most` nodes within `radius` that breadth-first search meets.
     """
     n_features = features.shape[1]
     matrices = np.empty((len(centres), n_features, n_features))

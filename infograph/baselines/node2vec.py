@@ -6,18 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
-from infograph.baselines.base import (
-    COUNT,
-    NATURAL,
-    POSITIVE,
-    Constraints,
-    GraphEmbedding,
-    Values,
-    Vectors,
-    walk_schema,
-)
+from infograph.baselines.base import GraphEmbedding, Values, Vectors, walk_schema
 from infograph.baselines.skipgram import word_vectors
 from infograph.baselines.walks import random_walks
 from infograph.data.convert import as_graphset
@@ -37,24 +27,21 @@ class Node2Vec(GraphEmbedding):
     Node features are not looked at; walks follow arcs in proportion to their weights. A node of no arcs is a
     walk of one node and keeps its random first vector.
 
-    Because its words are node ids, node2vec has nothing to say about other graphs: `transform` gives the
-    vectors of exactly the fitted graphs and refuses all others. And because no two graphs share a word,
-    their vectors are related by the common negatives alone: expect little more than chance from it.
+    Because its words are node ids, `transform` gives the vectors of exactly the fitted graphs and refuses all
+    others. And because no two graphs share a word, their vectors are related by the common negatives alone:
+    expect little more than chance from it.
 
     Settings to search: p and q in {0.25, 0.5, 1, 2, 4}, as in the paper; Table 1 here runs p = q = 1 only.
 
     Differs from the paper: the window's contexts share their negatives and move together (see
-    `infograph.baselines.skipgram`); 512 instead of 128 dimensions, as InfoGraph's comparison has it. Large
-    sets are cut down by two stated rules: walks per node, then the length of walks, are lowered until there
-    are at most `max_tokens` words, and sets of more than `block_nodes` nodes are learned in blocks of whole
-    graphs, each with negatives of its own.
+    `infograph.baselines.skipgram`). Large sets are cut down: walks per node, then the length of walks, are
+    lowered until there are at most `max_tokens` words, and sets of more than `block_nodes` nodes are learned
+    in blocks of whole graphs, each with negatives of its own.
 
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.
-        p: return parameter; 1 is the middle of the paper's grid.
-        q: in-out parameter; likewise.
-        walks: walks from every node; 10 in the paper.
-        length: nodes per walk; 80 in the paper.
+        p, q: return and in-out parameter; 1 is the middle of the paper's grid.
+        walks, length: walks from every node and nodes per walk; 10 and 80 in the paper.
         window: contexts to each side; 10 in the paper.
         epochs: passes over the walks; 1 in the paper.
         pooling: "mean" or "sum" over the nodes of a graph; the InfoGraph paper does not say.
@@ -76,27 +63,16 @@ class Node2Vec(GraphEmbedding):
     block_nodes: int = 400_000
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "p": POSITIVE,
-        "q": POSITIVE,
-        **dict.fromkeys(("dim", "walks", "length", "window", "epochs", "max_tokens", "block_nodes"), COUNT),
-        "pooling": [StrOptions({"mean", "sum"})],
-        "random_state": NATURAL,
-    }
     _values: ClassVar[Values] = {**GraphEmbedding._values, "fingerprint": ("fingerprint_", str)}
 
     def transform(self, graphs: Any) -> Vectors:
-        """The vectors that `fit` gave these graphs. (G, dim).
-
-        Raises:
-            InvalidParameter: they are not the fitted graphs.
-        """
+        """The vectors that `fit` gave these graphs; other ones are refused. (G, dim)."""
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
         if fingerprint(known) != self.fingerprint_:
             raise InvalidParameter(
-                "node2vec has vectors for the nodes it was fitted to and cannot embed other graphs: pass "
-                "exactly the fitted graphs, call fit_transform on all of them, or take Graph2Vec or Sub2Vec"
+                "node2vec has vectors for the nodes it was fitted to and cannot embed other graphs: call "
+                "fit_transform on all of them, or take Graph2Vec or Sub2Vec"
             )
         return self.vectors_.copy()
 

@@ -11,19 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.utils._param_validation import StrOptions
 
-from infograph.baselines.base import POSITIVE, Constraints, FeatureKernel, Values, label_schema
+from infograph.baselines import words
+from infograph.baselines.base import FeatureKernel, Values, label_schema
 from infograph.baselines.walks import Ints, adjacency, compiled
-from infograph.baselines.words import (
-    Floats,
-    Matrix,
-    Tokens,
-    find_tokens,
-    row_tokens,
-    sort_tokens,
-    squared_norms,
-)
+from infograph.baselines.words import Floats, Matrix, Tokens
 from infograph.data.colours import group_rows, node_inputs
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Level, Schema
@@ -54,18 +46,15 @@ class RandomWalk(FeatureKernel):
     of label l. This is solved for every pair to a relative 1e-13, and `transform` gives the rows of kernel
     values against the fitted graphs.
 
-    Walks follow the arcs of directed graphs; repeated edges are that many ways to go, and a self-loop is one
-    to stay. Edge weights are not looked at. Without edges there are only walks of no step.
-
-    Differs from GraKeL: there labelled walks of no step begin at pairs of nodes with different labels too;
-    that adds the number of such pairs to every value.
+    Walks follow arcs; repeated edges are that many ways to go, and a self-loop is one to stay. Edge weights
+    are not looked at. Differs from GraKeL: there labelled walks of no step begin at pairs of nodes with
+    different labels too; that adds the number of such pairs to every value.
 
     Args:
-        decay: below 1 / s^2, where s is the largest spectral norm of the graphs (the largest eigenvalue, if
-            they are undirected); larger values, at which the series diverges, are refused in advance, and so
-            are later graphs that are too dense for it. "auto" is half of that limit: Sugiyama and Borgwardt
-            (2015) show that a small decay leaves nothing but the shortest walks, and half the limit leaves
-            room for new graphs whose norm is up to 1.4 times as large.
+        decay: below 1 / s^2, where s is the largest spectral norm of the graphs; larger values, at which the
+            series diverges, are refused in advance, and so are later graphs that are too dense for it. "auto"
+            is half of that limit: a small decay leaves nothing but the shortest walks (Sugiyama and Borgwardt
+            2015), and half the limit leaves room for new graphs of up to 1.4 times the norm.
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
         node_columns: the node columns that are the labels; None takes those the schema marks as used, and []
             none.
@@ -82,10 +71,6 @@ class RandomWalk(FeatureKernel):
     node_columns: Sequence[str] | None = None
     edge_columns: Sequence[str] | None = None
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "decay": [*POSITIVE, StrOptions({"auto"})],
-        "normalise": ["boolean"],
-    }
     _values: ClassVar[Values] = {
         **FeatureKernel._values,
         "decay": ("decay_", float),
@@ -101,9 +86,8 @@ class RandomWalk(FeatureKernel):
         self.decay_ = usual if isinstance(self.decay, str) else float(self.decay)
         if self.decay_ * self.norm_**2 >= 1:
             raise InvalidParameter(
-                f"decay={self.decay:g}: the number of walks grows faster, so their series diverges. The "
-                f"largest spectral norm of these graphs is {self.norm_:.6g}: pass a decay below "
-                f"{1 / self.norm_**2:.6g}, or 'auto' for {usual:.6g}"
+                f"decay={self.decay:g}: the series of walks diverges. The largest spectral norm of graphs "
+                f"is {self.norm_:.6g}: pass a decay below {1 / self.norm_**2:.6g}, or 'auto' for {usual:.6g}"
             )
         self.graphs_: LabelledGraphs | None = None
         if graphs.schema.features("node") or graphs.schema.features("edge"):
@@ -111,8 +95,6 @@ class RandomWalk(FeatureKernel):
             self.squares_ = diagonal(self.graphs_[:6], self.decay_, self.decay_ * self.norm_**2)
         else:
             self.features_, self.squares_ = self._walks(graphs, self.norm_)
-
-    # ---- without labels
 
     def _represent(self, graphs: GraphSet) -> tuple[Matrix, Floats]:
         return self._walks(graphs, self._norm_of_new(graphs))
@@ -127,20 +109,17 @@ class RandomWalk(FeatureKernel):
         for t in range(terms):
             counts[:, t] = np.add.reduceat(ends, graphs.node_ptr[:-1])
             ends = math.sqrt(self.decay_) * (matrix @ ends)
-        return np.ascontiguousarray(counts[:, :kept]), squared_norms(counts)
+        return np.ascontiguousarray(counts[:, :kept]), words.squared_norms(counts)
 
     def _norm_of_new(self, graphs: GraphSet) -> float:
         """The largest spectral norm of graphs, once it is known that their own series converges."""
         norm = largest_norm(adjacency(graphs), graphs.node_ptr)
         if self.decay_ * norm**2 >= 1:
             raise InvalidParameter(
-                f"these graphs have a spectral norm of up to {norm:.6g}, and with the fitted decay of "
-                f"{self.decay_:.6g} the walks of the densest do not converge: fit with decay below "
-                f"{1 / norm**2:.6g}, or leave these graphs out"
+                f"the series of walks diverges for a spectral norm of up to {norm:.6g}, and decay "
+                f"{self.decay_:.6g}: fit with decay below {1 / norm**2:.6g}, or leave these graphs out"
             )
         return norm
-
-    # ---- with labels
 
     def _compare(self, graphs: GraphSet | None) -> tuple[Floats, Floats]:
         fitted = self.graphs_
@@ -174,24 +153,16 @@ class RandomWalk(FeatureKernel):
 
 
 class LabelledGraphs(NamedTuple):
-    """G graphs, N nodes with L labels, E arcs with M labels.
+    """G graphs, N nodes with L labels, E arcs with M labels; arcs are sorted by their label in each graph."""
 
-    Attributes:
-        node_ptr, arc_ptr: (G+1,) the nodes and the arcs of every graph.
-        label: (N,) numbers of labels.
-        source, target: (E,) arcs, numbered from 0 inside each graph, sorted by their label in each graph.
-        arc_label: (E,) numbers of labels.
-        node_tokens, arc_tokens: (2, L) and (2, M) what the labels are, in the order of their tokens.
-    """
-
-    node_ptr: Ints
-    arc_ptr: Ints
-    label: Ints
-    source: Ints
-    target: Ints
-    arc_label: Ints
-    node_tokens: Tokens
-    arc_tokens: Tokens
+    node_ptr: Ints  # (G+1,)
+    arc_ptr: Ints  # (G+1,)
+    label: Ints  # (N,) its number
+    source: Ints  # (E,) numbered from 0 inside each graph
+    target: Ints  # (E,)
+    arc_label: Ints  # (E,) its number
+    node_tokens: Tokens  # (2, L) what the labels are, in this order
+    arc_tokens: Tokens  # (2, M)
 
 
 def labelled_graphs(graphs: GraphSet) -> LabelledGraphs:
@@ -211,14 +182,16 @@ def labelled_graphs(graphs: GraphSet) -> LabelledGraphs:
 def _numbered(codes: IntArray, graphs: GraphSet, level: Level) -> tuple[Ints, Tokens]:
     """Numbers of labels in the order of their tokens, and these tokens."""
     first = np.unique(codes, return_index=True)[1]
-    tokens, place = sort_tokens(row_tokens(graphs, level, graphs.schema.features(level))[:, first])  # (2, L)
+    tokens, place = words.sort_tokens(
+        words.row_tokens(graphs, level, graphs.schema.features(level))[:, first]
+    )  # (2, L)
     return place[codes], tokens
 
 
 def _numbered_like(graphs: LabelledGraphs, other: LabelledGraphs) -> LabelledGraphs:
     """The same graphs with the label numbers of `other`; labels that it does not have are negative."""
-    node = find_tokens(other.node_tokens, graphs.node_tokens)
-    arc = find_tokens(other.arc_tokens, graphs.arc_tokens)[graphs.arc_label]
+    node = words.find_tokens(other.node_tokens, graphs.node_tokens)
+    arc = words.find_tokens(other.arc_tokens, graphs.arc_tokens)[graphs.arc_label]
     graph = np.repeat(np.arange(len(graphs.arc_ptr) - 1), np.diff(graphs.arc_ptr))
     order = np.lexsort((arc, graph))
     return graphs._replace(
@@ -264,11 +237,7 @@ def _may_be_largest(matrix: csr_matrix, node_ptr: IntArray) -> NDArray[np.bool_]
 
 
 def n_terms(ratio: float) -> int:
-    """How many terms until the rest is below double precision.
-
-    Term t of k(x, y) is at most n_x n_y ratio^t, and the first is n_x n_y: so the rest after T terms is at
-    most ratio^T / (1 - ratio) of the whole, and T is the first for which this is below 2^-53.
-    """
+    """The first T for which the rest, ratio^T / (1 - ratio) of the whole, is below double precision."""
     if ratio <= 0:
         return 1
     return max(1, math.ceil(math.log(PRECISION * (1 - ratio)) / math.log(ratio)))
@@ -290,10 +259,8 @@ def all_pairs(left: Arrays, right: Arrays, decay: float, ratio: float, symmetric
 @compiled
 def diagonal(graphs: Arrays, decay: float, ratio: float) -> Floats:
     """Kernel values of every graph with itself. (G,)."""
-    values = np.zeros(len(graphs[0]) - 1)
-    for g in range(len(values)):
-        values[g] = pair_value(graphs, g, graphs, g, decay, ratio)
-    return values
+    n_graphs = len(graphs[0]) - 1
+    return np.array([pair_value(graphs, g, graphs, g, decay, ratio) for g in range(n_graphs)])
 
 
 @compiled
@@ -302,7 +269,7 @@ def pair_value(left: Arrays, g: int, right: Arrays, h: int, decay: float, ratio:
 
     M says which nodes have equal labels, A and B are the arcs of one label. A term has at most `ratio` of the
     norm of the one before, so the rest of the series is at most sqrt(|M|) |term| ratio / (1 - ratio); the sum
-    ends where this is below 1e-13 of it. (Where every walk ends, the next term is zero.)
+    ends where this is below 1e-13 of it.
     """
     first, n = left[0][g], left[0][g + 1] - left[0][g]
     second, m = right[0][h], right[0][h + 1] - right[0][h]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
+from itertools import compress
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from scipy.special import softmax
 
-from infograph.baselines.base import COUNT, NATURAL, Constraints, SavedAttributes, Values
+from infograph.baselines.base import SavedAttributes, Values
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align
-from infograph.data.labels import ClassTargets, Targets, Task
+from infograph.data.labels import ClassTargets, Task
 from infograph.data.molecules import ELEMENT, HYDROGENS, SMILES
 from infograph.data.schema import Category, Column, Schema
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
@@ -33,7 +33,6 @@ class Histogram(SavedAttributes, GraphTransformer):
         feature_names_: (F,) what the columns count.
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {"share": ["boolean"]}
     _values: ClassVar[Values] = {"features": ("feature_names_", tuple)}
     share: bool
     feature_names_: tuple[str, ...]
@@ -53,25 +52,17 @@ class Histogram(SavedAttributes, GraphTransformer):
         self._check_fitted()
         return np.array(self.feature_names_, dtype=object)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.feature_names_)
-
     def _card(self) -> str:
-        shown = ", ".join(self.feature_names_[:50])
-        return f"# {type(self).__name__}\n\n{len(self.feature_names_)} columns: {shown}\n"
+        return f"# {type(self).__name__}\n\nColumns: {', '.join(self.feature_names_[:50])}\n"
 
 
 @dataclass(eq=False, repr=False)
 class LabelHistogram(Histogram):
-    """How often each node label occurs in a graph.
-
-        LabelHistogram().fit_transform(graphs)
+    """How often each node label occurs in a graph: `LabelHistogram().fit_transform(graphs)`.
 
     One column per category of the node columns that some fitted graph has; without node columns there is one,
     the number of nodes. Categories that are new in `transform` are counted nowhere, and one
-    `UnknownCategoryWarning` says so. No paper: it is the reference row that shows what labels alone are
-    worth.
+    `UnknownCategoryWarning` says so. It shows what labels alone are worth.
 
     Args:
         columns: the node columns to count; None takes `element` of molecules, otherwise every categorical
@@ -97,13 +88,11 @@ class LabelHistogram(Histogram):
 
 @dataclass(eq=False, repr=False)
 class DegreeHistogram(Histogram):
-    """How many nodes of each degree a graph has.
-
-        DegreeHistogram().fit_transform(graphs)
+    """How many nodes of each degree a graph has: `DegreeHistogram().fit_transform(graphs)`.
 
     One column per degree that some fitted node has, and a last one, "other", for degrees that are new in
     `transform`. The degree is the number of incoming arcs: repeated edges count each, a self-loop counts one.
-    No paper: it is the reference row that shows what degrees alone are worth.
+    It shows what degrees alone are worth.
 
     Args:
         share: divide by the number of nodes.
@@ -121,16 +110,20 @@ class DegreeHistogram(Histogram):
         return self
 
     def _counts(self, graphs: GraphSet) -> Floats:
-        degree, width = _degrees(graphs), len(self.degrees_) + 1
+        degree, n_known = _degrees(graphs), len(self.degrees_)
         place = np.searchsorted(self.degrees_, degree)
-        known = self.degrees_[np.minimum(place, width - 2)] == degree
-        column = np.where(known, place, width - 1)
-        pairs = np.bincount(graphs.node_graph * width + column, minlength=len(graphs) * width)
-        return pairs.reshape(len(graphs), width).astype(np.float64)
+        known = self.degrees_[np.minimum(place, n_known - 1)] == degree
+        return _occurrences(graphs, np.where(known, place, n_known), n_known + 1)
 
 
 def _degrees(graphs: GraphSet) -> NDArray[np.int64]:
     return np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
+
+
+def _occurrences(graphs: GraphSet, code: NDArray[Any], n_codes: int) -> Floats:
+    """How many nodes of every graph have each code. (N,) -> (G, codes)."""
+    pairs = np.bincount(graphs.node_graph * n_codes + code, minlength=len(graphs) * n_codes)
+    return pairs.reshape(len(graphs), n_codes).astype(np.float64)
 
 
 @dataclass(eq=False, repr=False)
@@ -174,11 +167,10 @@ class AtomCounts(SavedAttributes, GraphPredictor):
         AtomCounts().fit(molecules, "U0").predict(molecules)
 
     For molecules these are the elements, hydrogens included whether they are nodes or not. Regression is
-    ordinary least squares, one fit per target over the graphs that are labelled with it; where the counts
-    leave it open (an element in every molecule equally often), the shortest of the best coefficient vectors
-    is taken. Classification is scikit-learn's logistic regression (penalty C=1, its default) on the same
-    standardised counts. Categories that no labelled graph has get the coefficient 0; those that no graph of
-    `fit` has are counted in one `UnknownCategoryWarning`.
+    ordinary least squares on standardised counts, one fit per target over the graphs that are labelled with
+    it (of equally good coefficients the shortest), classification scikit-learn's logistic regression (C=1).
+    Categories that no labelled graph has get the coefficient 0; those that no graph of `fit` has are counted
+    in one `UnknownCategoryWarning`.
 
     Args:
         columns: the node columns to count; None takes `element` where there is one, otherwise every
@@ -206,9 +198,12 @@ class AtomCounts(SavedAttributes, GraphPredictor):
         known = countable(known, self.columns)
         names, counts = count_nodes(known)
         if isinstance(targets, ClassTargets):
-            self.coef_, self.intercept_ = _logistic(counts, targets)
+            given = [(targets.labelled, targets.codes)]
         else:
-            self.coef_, self.intercept_ = _least_squares(counts, targets)
+            given = list(zip(targets.known.T, targets.values.T, strict=True))
+        fits = [_linear(counts[rows], y[rows], classes=self.task == "classification") for rows, y in given]
+        coefficients, intercepts = zip(*fits, strict=True)
+        self.coef_, self.intercept_ = np.hstack(coefficients), np.concatenate(intercepts)
         self.feature_names_ = names
         self._remember(targets)
         self.schema_ = known.schema.replace("graph", ())
@@ -216,50 +211,33 @@ class AtomCounts(SavedAttributes, GraphPredictor):
 
     def _outputs(self, graphs: GraphSet) -> Floats:
         scores = count_nodes(graphs)[1] @ self.coef_ + self.intercept_  # (G, T) or (G, C)
-        if not hasattr(self, "classes_"):
-            return np.asarray(scores)
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(scores, axis=1) if hasattr(self, "classes_") else scores)
 
 
-def _standard(counts: Floats) -> tuple[Floats, Floats]:
-    """Mean and scale of the features; a constant one has scale 1 (and is 0 everywhere once centred)."""
-    deviation = counts.std(axis=0)
-    return counts.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+def _linear(counts: Floats, y: NDArray[Any], *, classes: bool) -> tuple[Floats, Floats]:
+    """Coefficients (F, K) and intercepts (K,) of a linear model, fitted to standardised counts (G, F)."""
+    mean, deviation = counts.mean(axis=0), counts.std(axis=0)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    scaled = (counts - mean) / scale
+    if classes:
+        from sklearn.linear_model import LogisticRegression
 
-
-def _least_squares(counts: Floats, targets: Targets) -> tuple[Floats, Floats]:
-    """Per target, by a singular value decomposition of the centred and scaled counts."""
-    coefficients, intercepts = [], []
-    for values, known in zip(targets.values.T, targets.known.T, strict=True):
-        mean, scale = _standard(counts[known])
-        middle = values[known].mean()
-        scaled = (counts[known] - mean) / scale
-        solution = np.linalg.lstsq(scaled, values[known] - middle, rcond=None)[0] / scale  # (F,)
-        coefficients.append(solution)
-        intercepts.append(middle - mean @ solution)
-    return np.stack(coefficients, axis=1), np.array(intercepts)  # (F, T), (T,)
-
-
-def _logistic(counts: Floats, targets: ClassTargets) -> tuple[Floats, Floats]:
-    from sklearn.linear_model import LogisticRegression
-
-    counts = counts[targets.labelled]
-    mean, scale = _standard(counts)
-    model = LogisticRegression(max_iter=10_000).fit((counts - mean) / scale, targets.codes[targets.labelled])
-    coefficients = model.coef_.T / scale[:, None]  # (F, C), or (F, 1) for two classes
-    intercepts = model.intercept_ - mean @ coefficients
-    if len(targets.classes) == 2:  # the first class scores 0
-        coefficients = np.hstack([np.zeros_like(coefficients), coefficients])
-        intercepts = np.concatenate([[0.0], intercepts])
-    return coefficients, intercepts
+        model = LogisticRegression(max_iter=10_000).fit(scaled, y)
+        coefficients, intercepts = model.coef_.T, model.intercept_
+        if len(intercepts) == 1:  # two classes, of which the first scores 0
+            coefficients = np.hstack([np.zeros_like(coefficients), coefficients])
+            intercepts = np.append(0.0, intercepts)
+    else:
+        intercepts = np.array([y.mean()])
+        coefficients = np.linalg.lstsq(scaled, y - intercepts, rcond=None)[0][:, None]
+    coefficients = coefficients / scale[:, None]
+    return coefficients, intercepts - mean @ coefficients
 
 
 def count_nodes(graphs: GraphSet) -> tuple[tuple[str, ...], Floats]:
     """How often each category of each node column occurs in each graph: names (F,) and counts (G, F).
 
-    Where the hydrogens of molecules are no nodes, `hydrogens` says how many each atom has, and these are
-    counted as one more feature. Without columns there is one feature, the number of nodes.
+    Hydrogens that are no nodes are one more feature. Without columns the number of nodes is the only one.
     """
     names: list[str] = []
     counts: list[NDArray[Any]] = []
@@ -270,13 +248,11 @@ def count_nodes(graphs: GraphSet) -> tuple[tuple[str, ...], Floats]:
             names.append("implicit hydrogens")
             counts.append(np.bincount(graphs.node_graph, attached, len(graphs))[:, None])
             continue
-        width = len(column.categories) + 1  # the last one for what the model does not know
-        pairs = np.bincount(graphs.node_graph * width + values, minlength=len(graphs) * width)
         names += [f"{column.name} {category}" for category in column.categories]
-        counts.append(pairs.reshape(len(graphs), width)[:, :-1])
+        counts.append(_occurrences(graphs, values, column.unknown + 1)[:, :-1])  # the last are not known
     if not counts:
         return ("nodes",), graphs.sizes[:, None].astype(np.float64)
-    return tuple(names), np.concatenate(counts, axis=1).astype(np.float64)
+    return tuple(names), np.concatenate(counts, axis=1)
 
 
 def _are_implicit(column: Column, schema: Schema) -> bool:
@@ -289,43 +265,37 @@ def _are_implicit(column: Column, schema: Schema) -> bool:
 
 
 def countable(graphs: GraphSet, names: Sequence[str] | None) -> GraphSet:
-    """The graphs with nothing but the node columns to count.
-
-    Of these they have just the categories that occur, so that a new element is known to be new.
-    """
+    """The graphs with nothing but the node columns to count, and just the categories that occur."""
     schema = graphs.schema
     if names is not None:
         columns = schema.select("node", names).features("node")
-        strange = [column for column in columns if column.kind != "categorical"]
-        if strange:
-            raise InvalidParameter(
-                f"the node column {strange[0].name!r} holds numbers: only categories can be counted"
-            )
+        for column in columns:
+            if column.kind != "categorical":
+                raise InvalidParameter(
+                    f"the node column {column.name!r} holds numbers: only categories can be counted"
+                )
     elif schema.column("node", ELEMENT.name) is not None:
         wanted = (ELEMENT.name, HYDROGENS.name) if schema.option("hydrogens") is False else (ELEMENT.name,)
         columns = tuple(column for column in schema.node if column.name in wanted)
     else:
         columns = tuple(column for column in schema.features("node") if column.kind == "categorical")
-    schema = schema.replace("node", columns).replace("edge", ())
-
-    def occurring(column: Column) -> Column:
-        if _are_implicit(column, schema):
-            return column
-        present = np.bincount(graphs.node[column.name], minlength=column.unknown) > 0
-        kept = (c for c, seen in zip(column.categories, present, strict=False) if seen)
-        return replace(column, categories=tuple(kept))
-
-    return align(graphs, schema.replace("node", map(occurring, columns)))
+    schema, kept = schema.replace("node", columns).replace("edge", ()), []
+    for column in columns:
+        if not _are_implicit(column, schema):
+            present = np.bincount(graphs.node[column.name], minlength=column.unknown) > 0
+            column = replace(column, categories=tuple(compress(column.categories, present)))
+        kept.append(column)
+    return align(graphs, schema.replace("node", kept))
 
 
 @dataclass(eq=False, repr=False)
-class FingerprintForest(GraphPredictor):
+class FingerprintForest(SavedAttributes, GraphPredictor):
     """A random forest (Breiman 2001) on Morgan fingerprints (Rogers and Hahn 2010), for molecules.
 
         FingerprintForest().fit(["CCO", "CCN", "CCC"], [1.2, 0.7, 3.1]).predict(["CCCC"])
 
-    Every target has a forest of its own, grown by scikit-learn on the graphs that are labelled with it. What
-    is kept and saved are its trees as arrays; predictions come from these and equal scikit-learn's.
+    Every target has a forest of its own, grown by scikit-learn on the graphs that are labelled with it. Its
+    trees are kept and saved as arrays; predictions equal scikit-learn's.
 
     Args:
         radius: of the environments, in bonds; 2 (ECFP4) is the usual choice.
@@ -356,19 +326,13 @@ class FingerprintForest(GraphPredictor):
     n_jobs: int | None = None
     random_state: int = 0
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "radius": NATURAL,
-        **dict.fromkeys(("n_bits", "n_trees", "min_samples_leaf"), COUNT),
-        "max_features": [Interval(Real, 0, 1, closed="right"), None],
-    }
-
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Grow the forests; `y` is one value or row per graph, or names graph columns (None: "y")."""
         check_parameters(self)
         known = as_graphset(graphs)
         targets = self._targets(y, known)
         rows = np.flatnonzero(targets.labelled)
-        made_with: dict[str, Any] = {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
+        made_with = self._bits_settings()
         bits = morgan_fingerprints(known[rows], **made_with)
         if isinstance(targets, ClassTargets):
             trees = [self._grow(bits, targets.codes[rows])]
@@ -376,11 +340,12 @@ class FingerprintForest(GraphPredictor):
             columns = targets.values[rows].T  # (T, labelled)
             trees = [self._grow(bits[~np.isnan(v)], v[~np.isnan(v)]) for v in columns]
         self._remember(targets)
-        self.trees_ = trees
-        self._made_with = made_with
-        column = known.schema.column("graph", self.smiles)
-        self.schema_ = Schema(graph=(column or SMILES,))
+        self.trees_, self._made_with = trees, made_with
+        self.schema_ = Schema(graph=(known.schema.column("graph", self.smiles) or SMILES,))
         return self
+
+    def _bits_settings(self) -> dict[str, Any]:
+        return {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
 
     def _outputs(self, graphs: GraphSet) -> Floats:
         parts = []
@@ -414,7 +379,7 @@ class FingerprintForest(GraphPredictor):
         }
 
     def _set_state(self, state: State) -> None:
-        self._made_with = {"radius": self.radius, "n_bits": self.n_bits, "smiles": self.smiles}
+        self._made_with = self._bits_settings()
         n_forests = 1 if hasattr(self, "classes_") else len(self.target_names_)
         self.trees_ = [
             Trees(*(state[f"forest{number}.{name}"] for name in Trees._fields)) for number in range(n_forests)
@@ -434,8 +399,7 @@ def morgan_fingerprints(
     if found is None or found.kind == "float":
         have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none"
         raise SchemaMismatch(
-            f"fingerprints need molecules with their SMILES in the graph column {smiles!r}; these graphs "
-            f"have: {have}. Read them from SMILES, or name the column with smiles="
+            f"fingerprints need SMILES in the graph column {smiles!r} (smiles=); these graphs have: {have}"
         )
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
     bits = np.zeros((len(graphs), n_bits), dtype=np.uint8)
@@ -451,22 +415,13 @@ def morgan_fingerprints(
 
 
 class Trees(NamedTuple):
-    """All trees of a forest, their nodes one tree after the other. M nodes, K outputs.
+    """All trees of a forest, their nodes one tree after the other. M nodes, K outputs."""
 
-    Attributes:
-        roots: (trees,) the first node of every tree.
-        children: (M, 2) where a row goes whose feature is at most the threshold, and where otherwise; a leaf
-            has itself.
-        feature: (M,) the feature that is looked at; 0 in leaves.
-        threshold: (M,) compared with it.
-        values: (M, K) what a leaf predicts.
-    """
-
-    roots: NDArray[np.int64]
-    children: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: Floats
-    values: Floats
+    roots: NDArray[np.int64]  # (trees,) the first node of every tree
+    children: NDArray[np.int32]  # (M, 2) where a row goes up to the threshold, and beyond; leaves: themselves
+    feature: NDArray[np.int32]  # (M,) what is compared with the threshold; 0 in leaves
+    threshold: Floats  # (M,)
+    values: Floats  # (M, K) what a leaf predicts
 
     @classmethod
     def of(cls, forest: Any) -> Self:
@@ -477,11 +432,10 @@ class Trees(NamedTuple):
         for root, tree in zip(roots, trees, strict=False):
             both = np.stack([tree.children_left, tree.children_right], axis=1)  # (nodes, 2)
             children.append(np.where(both < 0, np.arange(tree.node_count)[:, None], both) + root)
-        feature = np.concatenate([tree.feature for tree in trees])
         return cls(
             roots[:-1].astype(np.int64),
             np.concatenate(children).astype(np.int32),
-            np.maximum(feature, 0).astype(np.int32),
+            np.concatenate([np.maximum(tree.feature, 0) for tree in trees]).astype(np.int32),
             np.concatenate([tree.threshold for tree in trees]),
             np.concatenate([tree.value[:, 0, :] for tree in trees]),
         )

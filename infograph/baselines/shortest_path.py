@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from infograph.baselines.base import Constraints, CountKernel, label_schema
+from infograph.baselines import words
+from infograph.baselines.base import CountKernel, label_schema
 from infograph.baselines.walks import Ints, Nodes, adjacency, compiled
-from infograph.baselines.words import Matrix, Tokens, join, number_tokens, row_tokens
+from infograph.baselines.words import Matrix, Tokens
 from infograph.data.colours import node_inputs
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
@@ -31,9 +31,7 @@ class ShortestPath(CountKernel):
 
     Every arc has length 1: weights are not looked at, and self-loops and repeated edges change nothing.
     Directed graphs are walked along their arcs. A graph without edges has no features, and k(x, x) = 0.
-
-    Distances come from one breadth-first search per node, n (n + m) steps per graph, with one row of
-    distances in memory at a time.
+    Distances come from one breadth-first search per node, n (n + m) steps per graph.
 
     Args:
         normalise: k(x, y) / sqrt(k(x, x) k(y, y)).
@@ -44,8 +42,6 @@ class ShortestPath(CountKernel):
     _: KW_ONLY
     normalise: bool = False
     node_columns: Sequence[str] | None = None
-
-    _parameter_constraints: ClassVar[Constraints] = {"normalise": ["boolean"]}
 
     def _schema(self, graphs: GraphSet) -> Schema:
         return label_schema(graphs, self.node_columns, edges=False)
@@ -73,18 +69,15 @@ def count_shortest_paths(graphs: GraphSet) -> tuple[Tokens, Matrix]:
     n_labels, n_lengths = len(first), rows[:, 2].max(initial=0) + 1
     paths, columns = np.unique((source * n_labels + target) * n_lengths + rows[:, 2], return_inverse=True)
     counts = csr_matrix((rows[:, 3].astype(np.float64), columns, row_ptr), (len(graphs), len(paths)))
-    label_tokens = row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]  # (2, L)
+    label_tokens = words.row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]  # (2, L)
     ends, length = np.divmod(paths, n_lengths)
     source, target = np.divmod(ends, n_labels)
-    return join(label_tokens[:, source], label_tokens[:, target], number_tokens(length)), counts
+    return words.join(label_tokens[:, source], label_tokens[:, target], words.number_tokens(length)), counts
 
 
 def _sort_labels(graphs: GraphSet, label: Ints) -> tuple[Nodes, Nodes, Ints, Ints]:
-    """The nodes of every graph sorted by label, and the labels that each graph has.
-
-    Returns:
-        (N,) nodes in the order of their labels, (N,) the place of each node's label among those of its
-        graph, (P,) the labels of all graphs, one graph after the other, and (G+1,) where each graph's begin.
+    """Nodes in the order of their labels (N,), the place of each node's label among those of its graph (N,),
+    the labels of all graphs, one graph after the other (P,), and where each graph's begin (G+1,).
     """
     graph = graphs.node_graph
     order = np.lexsort((label, graph))  # graphs stay where they are
@@ -101,15 +94,11 @@ def _sort_labels(graphs: GraphSet, label: Ints) -> tuple[Nodes, Nodes, Ints, Int
 def count_paths(
     node_ptr: Ints, ptr: Ints, targets: Nodes, order: Nodes, place: Nodes
 ) -> tuple[NDArray[np.int64], Ints]:
-    """How many ordered pairs of nodes have which labels and which distance, graph by graph.
+    """How many ordered pairs of nodes have which labels and which distance: (R, 4) rows (place of source
+    label, place of target label, length, count), and the rows of every graph (G+1,).
 
-    One row of distances is in memory at a time. Sources are taken label by label, so the table of counts has
-    one row per label of a graph and one column per length. `targets` and `order` are numbered from 0 inside
-    each graph; `order` and `place` are those of `_sort_labels`.
-
-    Returns:
-        (R, 4) rows (place of source label, place of target label, length, count), and (G+1,) the rows of
-        every graph.
+    Sources are taken label by label, so only a table of target labels times lengths is in memory. `targets`
+    and `order` are numbered from 0 inside each graph; `order` and `place` are those of `_sort_labels`.
     """
     rows = np.empty((1024, 4), np.int64)
     used = 0

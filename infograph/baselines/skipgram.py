@@ -1,9 +1,8 @@
 """Skip-gram (word2vec) and paragraph vectors (doc2vec) on arrays of word numbers.
 
 Mikolov et al. 2013 (negative sampling) and Le and Mikolov 2014 (PV-DBOW), compiled with numba instead of run
-by gensim: faster than gensim's one worker (`benchmarks/skipgram.py`), bit-equal for a seed in any process
-(gensim's inference hashes words with Python's salted hash), no document is cut at 10,000 words, and words are
-whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
+by gensim: faster than gensim's one worker (`benchmarks/skipgram.py`), bit-equal for a seed in any process,
+and words are whole numbers, so that a model is saved as arrays. gensim is the oracle in tests.
 
 Differs from the papers: up to ten contexts of a position move together, from vectors as they were before it,
 and all share its negatives (Ji et al. 2016, "Parallelizing word2vec in shared and distributed memory").
@@ -14,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.baselines.walks import Floats, Ints, Keys, Nodes, advance, below, compiled_fast, mix_keys
+from infograph.baselines.walks import GOLDEN, Floats, Ints, Keys, Nodes, below, compiled_fast, mix_keys
 
 Vectors = NDArray[np.float32]
 RATES = (0.025, 0.0001)  # gensim's first and last learning rate
@@ -47,15 +46,9 @@ def document_vectors(
     `tokens` are the words of all documents, one document after the other, and `ptr` (rows+1,) says where each
     begins. From its key (rows,) each draws its random numbers.
     """
-    counts = np.bincount(tokens, minlength=n_words)
-    table = noise_table(counts)
-    documents = first_vectors(mix_keys(random_state, keys), dim)
-    outputs = np.zeros((n_words, dim), np.float32)
-    for epoch in range(epochs):
-        order = np.random.default_rng([random_state, epoch]).permutation(len(ptr) - 1)
-        own, rates = mix_keys(random_state, epoch, keys), _rates(epoch, epochs)
-        learn_documents(tokens, ptr, order, own, documents, outputs, table, rates, True)
-    return documents, outputs, counts
+    counts, outputs = np.bincount(tokens, minlength=n_words), np.zeros((n_words, dim), np.float32)
+    settings = {"epochs": epochs, "random_state": random_state}
+    return infer_documents(tokens, ptr, keys, outputs, counts, **settings, learn=True), outputs, counts
 
 
 def infer_documents(
@@ -67,19 +60,25 @@ def infer_documents(
     *,
     epochs: int,
     random_state: int = 0,
+    learn: bool = False,
 ) -> Vectors:
-    """Vectors of new documents for fixed words; each depends on its own words and key alone. (rows, dim)."""
+    """Vectors of new documents for fixed words; each depends on its own words and key alone. (rows, dim).
+
+    With `learn` the outputs are learned with them, in place.
+    """
     table = noise_table(counts)
     documents = first_vectors(mix_keys(random_state, keys), outputs.shape[1])
     order = np.arange(len(ptr) - 1)
     for epoch in range(epochs):
+        if learn:
+            order = np.random.default_rng([random_state, epoch]).permutation(len(ptr) - 1)
         own, rates = mix_keys(random_state, epoch, keys), _rates(epoch, epochs)
-        learn_documents(tokens, ptr, order, own, documents, outputs, table, rates, False)
+        learn_documents(tokens, ptr, order, own, documents, outputs, table, rates, learn)
     return documents
 
 
 def first_vectors(keys: Keys, dim: int) -> Vectors:
-    """Random vectors in [-1, 1] / (2 dim), as word2vec starts; one row per key, the same for the same key."""
+    """Random vectors in [-1, 1] / (2 dim), as word2vec starts; one row per key. (keys, dim)."""
     vectors = np.empty((len(keys), dim), np.float32)
     for start in range(0, len(keys), ROWS):
         drawn = mix_keys(keys[start : start + ROWS, None], np.arange(dim)[None, :])  # (ROWS, dim)
@@ -106,10 +105,7 @@ def _rates(epoch: int, epochs: int) -> Floats:
 def learn_walks(
     walks: Nodes, inputs: Vectors, outputs: Vectors, window: int, table: Nodes, rates: Floats, seed: np.uint64
 ) -> None:
-    """Skip-gram over rows of words; -1 ends a row. The rate falls from rates[0] to rates[1].
-
-    The window of a position is drawn from 1 ... `window`. The contexts of one position share its negatives.
-    """
+    """Skip-gram over rows of words; -1 ends a row. The window of a position is drawn from 1 ... `window`."""
     state = seed
     targets, contexts = np.zeros(NEGATIVES + 1, np.int64), np.zeros(CONTEXTS, np.int64)
     times = np.zeros(CONTEXTS, np.int64)
@@ -121,11 +117,11 @@ def learn_walks(
         while length < walks.shape[1] and walks[row, length] >= 0:
             length += 1
         for i in range(length):
-            state = advance(state)
+            state += GOLDEN
             reach = 1 + below(state, window)
             targets[0] = walks[row, i]
             for k in range(NEGATIVES):
-                state = advance(state)
+                state += GOLDEN
                 targets[k + 1] = table[below(state, len(table))]
             place, end = max(0, i - reach), min(length, i + reach + 1)
             while place < end:
@@ -138,8 +134,7 @@ def learn_walks(
 def find_contexts(walk: Nodes, i: int, start: int, end: int, contexts: Ints, times: Ints) -> tuple[int, int]:
     """The different words at `CONTEXTS` places from `start` on but i: how many, and the place to go on from.
 
-    A word that is there m times is one context whose gains count m times, which is the same sum: walks over
-    small graphs come back often.
+    A word that is there m times is one context whose gains count m times: small graphs repeat words often.
     """
     n = taken = 0
     place = start
@@ -169,10 +164,7 @@ def learn_documents(
     rates: Floats,
     learn: bool,
 ) -> None:
-    """One epoch of PV-DBOW: every document draws as many of its words as it has; `learn` moves words, too.
-
-    What a document draws depends on its own key alone, and the order of its words only through `tokens`.
-    """
+    """One epoch of PV-DBOW: every document draws as many of its words as it has; `learn` moves words, too."""
     targets, context = np.zeros(NEGATIVES + 1, np.int64), np.zeros(1, np.int64)
     once = np.ones(1, np.int64)
     gains, moves = np.zeros((1, NEGATIVES + 1), np.float32), np.zeros((1, documents.shape[1]), np.float32)
@@ -185,10 +177,10 @@ def learn_documents(
             # alone, the other documents of the call do not count
             share = done / total if learn else i / size
             done += 1
-            state = advance(state)
+            state += GOLDEN
             targets[0] = tokens[low + below(state, size)]
             for k in range(NEGATIVES):
-                state = advance(state)
+                state += GOLDEN
                 targets[k + 1] = table[below(state, len(table))]
             rate = rates[0] + (rates[1] - rates[0]) * share
             step(documents, context, once, outputs, targets, rate, learn, gains, moves)
@@ -206,12 +198,9 @@ def step(
     gains: Vectors,
     moves: Vectors,
 ) -> None:
-    """Move different contexts towards the first target and away from the others; these too if `learn`.
+    """Move contexts C (rows of X) and, if `learn`, targets T (rows of O) from where both were before:
 
-    With contexts C (rows of the inputs X), targets T (rows of the outputs O), and everything on the right as
-    it was before:
-
-        G = rate * (wanted - s(X_C O_T'))  # (C, T)
+        G = rate * (wanted - s(X_C O_T'))  # (C, T); wanted is the first target
         O_T += G' X_C,  X_C += G O_T
 
     A context counts `times`. Negatives that are the positive are left out. `gains`, `moves`: work space.

@@ -22,10 +22,9 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F, *, fast: bool = False) -> F:
-    """Compile a loop over arrays on its first call; later processes find it in a cache.
+    """Compile a loop over arrays on its first call; without numba the call raises MissingExtra.
 
-    With `fast` sums of floats may be reordered: four times faster inner products. Where numba is not
-    installed, the call raises MissingExtra.
+    With `fast` sums of floats may be reordered: four times faster inner products.
     """
     try:
         import numba
@@ -70,12 +69,6 @@ def mix_keys(*parts: object) -> Keys:
 
 
 bits = compiled(mix64)
-
-
-@compiled
-def advance(state: np.uint64) -> np.uint64:
-    """The next state."""
-    return state + GOLDEN
 
 
 @compiled
@@ -143,19 +136,22 @@ def random_walks(
     1 (t has an arc to x) or 1/q (neither). Every walk has a generator of its own, keyed by the seed, its
     start's number inside its graph and its turn, so a graph has the same walks in any set.
 
-    Args:
-        graphs: the graphs; arcs are followed from source to target, a repeated one that much more often.
-        per_node: walks from every node.
-        length: nodes per walk; it ends earlier, and -1 follows, where no arc leaves a node.
-        p, q: the return and the in-out parameter.
-        random_state: the seed.
-        starts: where walks begin, instead of every node.
-        turns: what tells walks with the same start apart, one per start; 0 otherwise.
-
-    Returns:
-        (per_node * N, length): turn after turn, in each turn one walk per start.
+    Walks follow arcs, a repeated one that much more often, to `length` nodes; one ends earlier, and -1
+    follows, where no arc leaves a node. They begin `per_node` times at every node, or at `starts`, where
+    `turns` tell those with the same start apart. (per_node * N, length): turn after turn.
     """
-    matrix = adjacency(graphs, _arc_weights(graphs))
+    column, weights = graphs.schema.weight, None
+    if column is not None:
+        weights = graphs.edge[column.name].reshape(-1).astype(np.float64)
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(bad):
+            index = int(graphs.edge_graph[bad[0]])
+            raise InvalidGraph(
+                f"an arc has the weight {weights[bad[0]]:g}: a walk needs 0 or more",
+                index=index,
+                graph_id=graphs.ids[index].item(),
+            )
+    matrix = adjacency(graphs, weights)
     matrix.eliminate_zeros()
     ptr = matrix.indptr.astype(np.int64)
     running = np.concatenate([[0.0], np.cumsum(matrix.data)])
@@ -168,37 +164,13 @@ def random_walks(
     return biased_walks(ptr, matrix.indices.astype(np.int32), cumulative, every, keys, length, p, q)
 
 
-def _arc_weights(graphs: GraphSet) -> Floats | None:
-    column = graphs.schema.weight
-    if column is None:
-        return None
-    weights = graphs.edge[column.name].reshape(-1).astype(np.float64)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        index = int(graphs.edge_graph[bad[0]])
-        raise InvalidGraph(
-            f"an arc has the weight {weights[bad[0]]:g}, which no walk can take: expected 0 or more",
-            index=index,
-            graph_id=graphs.ids[index].item(),
-        )
-    return weights
-
-
 @compiled
 def biased_walks(
-    ptr: Ints,
-    targets: Nodes,
-    cumulative: Floats,
-    starts: Nodes,
-    keys: Keys,
-    length: int,
-    p: float,
-    q: float,
+    ptr: Ints, targets: Nodes, cumulative: Floats, starts: Nodes, keys: Keys, length: int, p: float, q: float
 ) -> Nodes:
     """Walks of at most `length` nodes, -1 behind their end. (W, length).
 
-    Proposals by arc weight are accepted with the share that p and q give them (exact, whatever the degree);
-    no table per arc is needed.
+    Proposals by arc weight are accepted with the share that p and q give them: exact, and no table is needed.
     """
     walks = np.full((len(starts), length), -1, np.int32)
     top = max(1.0, 1.0 / p, 1.0 / q)
@@ -212,17 +184,17 @@ def biased_walks(
                 break
             chosen = -1
             for _ in range(TRIALS):
-                state = advance(state)
+                state += GOLDEN
                 candidate = int(targets[pick(cumulative, low, high, uniform(state) * cumulative[high - 1])])
                 if before < 0 or (p == 1.0 and q == 1.0):
                     chosen = candidate
                     break
-                state = advance(state)
+                state += GOLDEN
                 if uniform(state) * top < bias(ptr, targets, before, candidate, p, q):
                     chosen = candidate
                     break
             if chosen < 0:
-                state = advance(state)
+                state += GOLDEN
                 chosen = scan(ptr, targets, cumulative, before, at, p, q, uniform(state))
             before, at = at, chosen
             walks[w, position] = at

@@ -24,7 +24,6 @@ Tokens = NDArray[np.uint64]  # (2, rows)
 SALTS = np.array([[0x8EBC6AF09C88C6E3], [0x589965CC75374CC3]], np.uint64)  # (2, 1): one per half
 FACTOR = np.uint64(0x9FB21C651E98DF25)
 NodeFeatures = Literal["auto", "constant", "degree"]
-NODE_FEATURES = ("auto", "constant", "degree")
 FREQUENT = 1 / 32  # columns in more graphs than this are multiplied as dense blocks, 20x faster than sparse
 BLOCK = 2**25  # numbers in a dense block: 256 MB
 Floats = NDArray[np.float64]
@@ -114,10 +113,7 @@ def count_subtrees(graphs: GraphSet, rounds: int, node_features: str) -> tuple[T
 
 
 def named_colours(graphs: GraphSet, rounds: int, node_features: str) -> tuple[Colouring, list[Tokens]]:
-    """The colours of all rounds and their tokens, (2, C_k) each.
-
-    "auto" means the node columns, and a constant where there are none.
-    """
+    """The colours of all rounds and their tokens, (2, C_k) each."""
     colours = refine(graphs, rounds, node_features=node_features)
     first = np.unique(colours.node_colours[0], return_index=True)[1]
     if node_features == "degree":
@@ -125,7 +121,11 @@ def named_colours(graphs: GraphSet, rounds: int, node_features: str) -> tuple[Co
         tokens = [number_tokens(degree[first])]
     else:
         tokens = [row_tokens(graphs, "node", graphs.schema.features("node"))[:, first]]
-    heard = _edge_tokens(graphs)
+    heard, columns = np.zeros((2, 1), np.uint64), graphs.schema.features("edge")
+    if columns and graphs.n_edges:  # `refine` numbers edges as they appear among arcs sorted by target
+        order = np.argsort(graphs.edge_index[1], kind="stable")
+        distinct = group_rows([graphs.edge[column.name][order] for column in columns])[1]
+        heard = row_tokens(graphs, "edge", columns)[:, order[distinct]]
     for k, made in enumerate(colours.rounds, start=1):
         tokens.append(_next_tokens(tokens[-1], heard, made, k))
     return colours, tokens
@@ -133,18 +133,7 @@ def named_colours(graphs: GraphSet, rounds: int, node_features: str) -> tuple[Co
 
 def or_degree(graphs: GraphSet, node_features: str = "auto") -> str:
     """The same, but "degree" for "auto" where there are no node columns."""
-    unlabelled = node_features == "auto" and not graphs.schema.features("node")
-    return "degree" if unlabelled else node_features
-
-
-def _edge_tokens(graphs: GraphSet) -> Tokens:
-    """Tokens of the edge codes that `refine` gives: numbered as they appear among arcs sorted by target."""
-    columns = graphs.schema.features("edge")
-    if not columns or not graphs.n_edges:
-        return np.zeros((2, 1), np.uint64)
-    order = np.argsort(graphs.edge_index[1], kind="stable")
-    first = group_rows([graphs.edge[column.name][order] for column in columns])[1]
-    return row_tokens(graphs, "edge", columns)[:, order[first]]
+    return "degree" if node_features == "auto" and not graphs.schema.features("node") else node_features
 
 
 def _next_tokens(before: Tokens, heard: Tokens, made: Round, k: int) -> Tokens:
@@ -173,10 +162,19 @@ def inner_products(x: Any, y: Any) -> Floats:
     shared = (in_x > 0) & (in_y > 0)
     if x is y:
         shared = in_x > 1
-    frequent = shared & ((in_x > FREQUENT * x.shape[0]) | (in_y > FREQUENT * y.shape[0]))
+    frequent = (in_x > FREQUENT * x.shape[0]) | (in_y > FREQUENT * y.shape[0])
     result = np.zeros((x.shape[0], y.shape[0]))
-    _add_sparse(result, x, y, np.flatnonzero(shared & ~frequent))
-    _add_dense(result, x, y, np.flatnonzero(frequent))
+    rare, frequent = np.flatnonzero(shared & ~frequent), np.flatnonzero(shared & frequent)
+    if len(rare):
+        left, right = x[:, rare], y[:, rare].T.tocsr()
+        step = max(1, BLOCK // max(1, result.shape[1]))
+        for start in range(0, result.shape[0], step):
+            result[start : start + step] += (left[start : start + step] @ right).toarray()
+    step = max(1, BLOCK // max(result.shape))
+    for start in range(0, len(frequent), step):
+        chosen = frequent[start : start + step]
+        dense = x[:, chosen].toarray()
+        result += dense @ (dense if x is y else y[:, chosen].toarray()).T
     if x is y:
         np.fill_diagonal(result, squared_norms(x))
     return result
@@ -187,20 +185,3 @@ def squared_norms(x: Any) -> Floats:
     if not isinstance(x, csr_matrix):
         return np.asarray(np.einsum("gf,gf->g", x, x), dtype=np.float64)
     return np.asarray(x.multiply(x).sum(axis=1), dtype=np.float64).reshape(-1)
-
-
-def _add_sparse(result: Floats, x: Any, y: Any, columns: NDArray[Any]) -> None:
-    if not len(columns):
-        return
-    left, right = x[:, columns], y[:, columns].T.tocsr()
-    step = max(1, BLOCK // max(1, result.shape[1]))
-    for start in range(0, result.shape[0], step):
-        result[start : start + step] += (left[start : start + step] @ right).toarray()
-
-
-def _add_dense(result: Floats, x: Any, y: Any, columns: NDArray[Any]) -> None:
-    step = max(1, BLOCK // max(result.shape))
-    for start in range(0, len(columns), step):
-        chosen = columns[start : start + step]
-        left = x[:, chosen].toarray()
-        result += left @ (left if x is y else y[:, chosen].toarray()).T

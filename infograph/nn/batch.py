@@ -21,93 +21,94 @@ from infograph.data.graphset import IntArray, ranges
 class BatchRound:
     """One round of a batch: C colours, C' in the round before, G distinct graphs.
 
-    Attributes:
-        own: (C, C') picks each colour's own colour one round before; the identity where no colour split.
-        heard: (C, M) how often a colour hears each message. Without edge features messages are the colours
-            of the round before, M = C', and a colour's own counts once more: what GIN with eps = 0 sums. The
-            identity for encoders per node.
-        counts: (C,) nodes per colour, copies of graphs included.
-        members: (G, C) nodes of each colour in each distinct graph.
-        message_colour, message_code: (M,) with edge features, what each message is made of: a colour of the
-            round before and an edge code.
+    `heard` says how often a colour hears each of M messages. Without edge features messages are the colours
+    of the round before, and a colour's own counts once more: what GIN with eps = 0 sums. With edge features a
+    message is a colour of the round before and an edge code. Both are identities for encoders per node.
     """
 
-    own: SparseMatrix | Identity
-    heard: SparseMatrix | Identity
-    counts: Tensor
-    members: SparseMatrix
-    message_colour: Tensor | None = None
-    message_code: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A sparse matrix by rows: row i has `value[ptr[i]:ptr[i+1]]` in columns `index[ptr[i]:ptr[i+1]]`."""
-
-    ptr: Tensor  # (rows + 1,)
-    index: Tensor  # (entries,)
-    value: Tensor  # (entries,)
-
-    def to(self, device: torch.device) -> Rows:
-        """The matrix on another device."""
-        return Rows(self.ptr.to(device), self.index.to(device), self.value.to(device))
-
-    def times(self, dense: Tensor) -> Tensor:
-        """(rows, columns) @ (columns, D), without a gradient."""
-        # embedding_bag is torch's fastest row-wise product on a CPU, 2 to 9 times an MKL CSR product here.
-        value = self.value if self.value.dtype == dense.dtype else self.value.to(dense.dtype)
-        return embedding_bag(
-            self.index,
-            dense.detach(),
-            self.ptr,
-            mode="sum",
-            per_sample_weights=value,
-            include_last_offset=True,
-        )
+    own: SparseMatrix | Identity  # (C, C') each colour one round before; the identity where no colour split
+    heard: SparseMatrix | Identity  # (C, M)
+    counts: Tensor  # (C,) nodes per colour, copies of graphs included
+    members: SparseMatrix  # (G, C) nodes of each colour in each distinct graph
+    message_colour: Tensor | None = None  # (M,)
+    message_code: Tensor | None = None  # (M,)
 
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A constant matrix; its transpose, for the backward pass, is made when it is first needed."""
+    """A constant matrix: row i has `value[ptr[i]:ptr[i+1]]` in columns `index[ptr[i]:ptr[i+1]]`."""
 
-    rows: Rows
+    ptr: Tensor  # (rows + 1,)
+    index: Tensor  # (entries,)
+    value: Tensor  # (entries,)
     shape: tuple[int, int]
 
     @classmethod
     def from_csr(
-        cls, ptr: NDArray[Any], index: NDArray[Any], value: NDArray[Any], n_columns: int
+        cls,
+        ptr: NDArray[Any],
+        index: NDArray[Any],
+        value: NDArray[Any],
+        n_columns: int,
+        device: torch.device | None = None,
     ) -> SparseMatrix:
         """From numpy arrays in compressed-row form."""
-        return cls(_rows(ptr, index, value), (len(ptr) - 1, n_columns))
+        rows, columns, values = (torch.from_numpy(part).to(device) for part in (ptr, index, value))
+        return cls(rows, columns, values, (len(ptr) - 1, n_columns))
 
     @cached_property
-    def columns(self) -> Rows:
-        """The transpose."""
-        ptr, index, value = (part.cpu().numpy() for part in (self.rows.ptr, self.rows.index, self.rows.value))
+    def transposed(self) -> SparseMatrix:
+        """The transpose, for the backward pass; made when it is first needed."""
+        ptr, index, value = (part.cpu().numpy() for part in (self.ptr, self.index, self.value))
+        n_rows, n_columns = self.shape
         n_entries = len(index)
         # sorting unique keys is stable and, vectorised, quicker than scipy's bookkeeping around a transpose
         key = index * n_entries + np.arange(n_entries)
         key.sort()
         order = key % max(n_entries, 1)
-        row = np.repeat(np.arange(self.shape[0]), np.diff(ptr))[order]
-        column_ptr = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=self.shape[1]))])
-        return _rows(column_ptr, row, value[order]).to(self.rows.ptr.device)
-
-    def to(self, device: torch.device) -> SparseMatrix:
-        """The matrix on another device."""
-        return self if device.type == "cpu" else SparseMatrix(self.rows.to(device), self.shape)
+        row = np.repeat(np.arange(n_rows), np.diff(ptr))[order]
+        column_ptr = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n_columns))])
+        return SparseMatrix.from_csr(column_ptr, row, value[order], n_rows, self.ptr.device)
 
     def times(self, dense: Tensor) -> Tensor:
         """(rows, columns) @ (columns, D), without a gradient."""
-        return self.rows.times(dense)
-
-    def transposed_times(self, dense: Tensor) -> Tensor:
-        """(columns, rows) @ (rows, D), without a gradient."""
-        return self.columns.times(dense)
+        # embedding_bag is torch's fastest row-wise product on a CPU, 2 to 9 times an MKL CSR product here.
+        return embedding_bag(
+            self.index,
+            dense.detach(),
+            self.ptr,
+            mode="sum",
+            per_sample_weights=self.value.to(dense.dtype),
+            include_last_offset=True,
+        )
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """(rows, columns) @ (columns, D), differentiable in the dense factor."""
         return cast(Tensor, _Product.apply(dense, self))  # type: ignore[no-untyped-call]
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.times(dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.transposed.times(gradient.contiguous()), None
+
+
+class Identity:
+    """The identity: what comes back is what came, not a copy."""
+
+    @property
+    def transposed(self) -> Identity:
+        return self
+
+    def times(self, dense: Tensor) -> Tensor:
+        return dense
+
+    __matmul__ = times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,22 +116,14 @@ class Batch:
     """Some graphs as their distinct ones: graphs that no encoder tells apart are computed once.
 
     B graphs were asked for, G of them are distinct; they have N nodes.
-
-    Attributes:
-        x: (C_0, F) inputs of the distinct nodes.
-        rounds: one per layer.
-        sizes: (G,) nodes per distinct graph.
-        copies: (G,) how many of the graphs asked for are this one.
-        which: (B,) the distinct graph that each graph asked for is.
-        node_colour: (N,) last-round colour of every node, graph by graph as asked for; only on request.
     """
 
-    x: Tensor
-    rounds: Sequence[BatchRound]
-    sizes: Tensor
-    copies: Tensor
-    which: Tensor
-    node_colour: Tensor | None = None
+    x: Tensor  # (C_0, F) inputs of the distinct nodes
+    rounds: Sequence[BatchRound]  # one per layer
+    sizes: Tensor  # (G,) nodes per distinct graph
+    copies: Tensor  # (G,) how many of the graphs asked for are this one
+    which: Tensor  # (B,) the distinct graph that each graph asked for is
+    node_colour: Tensor | None = None  # (N,) last-round colour of every node, as asked for; only on request
 
     @property
     def members(self) -> SparseMatrix:
@@ -145,26 +138,19 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class ColourBatch(Batch):
-    """A batch for GIN and GINE over colours.
+    """A batch for GIN and GINE over colours."""
 
-    Attributes:
-        edge_table: (L, F_e) inputs of the distinct edges.
-    """
-
-    edge_table: Tensor
+    edge_table: Tensor  # (L, F_e) inputs of the distinct edges
 
 
 class Batcher:
     """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0.
 
-    Attributes:
-        sizes: (G,) nodes per graph.
-        loads: (G,) what a graph costs in a batch: its nodes.
-        most: what a batch without gradients may cost.
-        costs: (G,) what a graph costs in a step of training: its colours, which are scored one by one.
+    `loads` (G,) is what graphs cost in a batch, their nodes, and `costs` (G,) what they cost in a step of
+    training, their colours, which are scored one by one.
     """
 
-    most = 100_000
+    most = 100_000  # what a batch without gradients may cost
 
     def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
         self.colouring = colouring
@@ -187,19 +173,19 @@ class Batcher:
         for k in range(1, len(self.colouring.rounds) + 1):
             n_before = len(rounds[-1].counts) if rounds else len(chosen)
             rounds.append(self._round(k, distinct, n_before, copies))
+        node_colour = None
+        if nodes:
+            rows, _ = ranges(node_ptr, graphs)
+            node_colour = torch.from_numpy(self._place[-1][self.colouring.node_colours[-1][rows]])
         return ColourBatch(
             x=x,
             rounds=rounds,
             sizes=torch.from_numpy(node_ptr[distinct + 1] - node_ptr[distinct]).to(self.device),
             copies=torch.from_numpy(copies.astype(np.float32)).to(self.device),
             which=torch.from_numpy(which).to(self.device),
-            node_colour=self._node_colour(graphs) if nodes else None,
+            node_colour=None if node_colour is None else node_colour.to(self.device),
             edge_table=self._edge_table,
         )
-
-    def _node_colour(self, graphs: IntArray) -> Tensor:
-        rows, _ = ranges(self.colouring.node_ptr, graphs)
-        return torch.from_numpy(self._place[-1][self.colouring.node_colours[-1][rows]]).to(self.device)
 
     def _choose(self, k: int, graphs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """The distinct colours of round k in the batch, and its graphs' rows in `graph_counts`."""
@@ -222,60 +208,39 @@ class Batcher:
             own = Identity()
         else:
             parent, single = before[made.parent[chosen]], np.arange(len(chosen) + 1)
-            own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before).to(to)
+            own = SparseMatrix.from_csr(single, parent, np.ones(len(chosen), np.float32), n_before, to)
         counts = self.colouring.graph_counts[k]
         place = self._place[k][counts.indices[member_rows]]
-        members = SparseMatrix.from_csr(member_ptr, place, counts.data[member_rows], len(chosen)).to(to)
+        members = SparseMatrix.from_csr(member_ptr, place, counts.data[member_rows], len(chosen), to)
         weights = counts.data[member_rows] * np.repeat(copies, np.diff(member_ptr))
         nodes = torch.from_numpy(np.bincount(place, weights, len(chosen)).astype(np.float32)).to(to)
         rows, ptr = ranges(made.incoming.indptr, chosen)
         message, value = made.incoming.indices[rows].astype(np.int64), made.incoming.data[rows]
         if not self.colouring.edge_table.shape[1]:
-            heard = _with_own(ptr, before[message], value, parent, n_before).to(to)
+            longer = ptr + np.arange(len(ptr))  # a colour's own comes before what it hears
+            first = np.zeros(longer[-1], bool)
+            first[longer[:-1]] = True
+            index, values = np.empty(len(first), np.int64), np.ones(len(first), np.float32)
+            index[first], index[~first], values[~first] = parent, before[message], value
+            heard = SparseMatrix.from_csr(longer, index, values, n_before, to)
             return BatchRound(own, heard, nodes, members)
         colour, code = np.divmod(message, n_labels)
         distinct, place = np.unique(before[colour] * n_labels + code, return_inverse=True)
-        heard = SparseMatrix.from_csr(ptr, place, value, len(distinct)).to(to)
+        heard = SparseMatrix.from_csr(ptr, place, value, len(distinct), to)
         parts = (torch.from_numpy(part).to(to) for part in np.divmod(distinct, n_labels))
         return BatchRound(own, heard, nodes, members, *parts)
 
 
-def _with_own(
-    ptr: IntArray, heard: IntArray, value: NDArray[np.float32], parent: IntArray, n_before: int
-) -> SparseMatrix:
-    """What a colour hears plus what it was itself: one more entry at the start of each row."""
-    longer, start = ptr + np.arange(len(ptr)), np.zeros(len(heard) + len(parent), bool)
-    start[longer[:-1]] = True
-    index, values = np.empty(len(start), np.int64), np.ones(len(start), np.float32)
-    index[start], index[~start], values[~start] = parent, heard, value
-    return SparseMatrix.from_csr(longer, index, values, n_before)
-
-
-class Identity:
-    """The identity: what comes back is what came, not a copy."""
-
-    def times(self, dense: Tensor) -> Tensor:
-        """The same."""
-        return dense
-
-    def transposed_times(self, dense: Tensor) -> Tensor:
-        """The same."""
-        return dense
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        return dense
-
-
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
-        ctx.matrix = matrix
-        return matrix.times(dense)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix.transposed_times(gradient.contiguous()), None
-
-
-def _rows(*arrays: NDArray[Any]) -> Rows:
-    return Rows(*(torch.from_numpy(array) for array in arrays))
+def per_node(ptr: IntArray, n_rounds: int, nodes: bool, device: torch.device) -> dict[str, Any]:
+    """What a `Batch` has besides x where every node is its own colour; graph g has nodes ptr[g] ... ."""
+    n_nodes, n_graphs = int(ptr[-1]), len(ptr) - 1
+    ones, every = np.ones(n_nodes, np.float32), np.arange(n_nodes)
+    members = SparseMatrix.from_csr(ptr, every, ones, n_nodes, device)
+    round_ = BatchRound(Identity(), Identity(), torch.ones(n_nodes, device=device), members)
+    return {
+        "rounds": [round_] * n_rounds,
+        "sizes": torch.from_numpy(np.diff(ptr)).to(device),
+        "copies": torch.ones(n_graphs, device=device),
+        "which": torch.arange(n_graphs, device=device),
+        "node_colour": torch.arange(n_nodes, device=device) if nodes else None,
+    }

@@ -5,38 +5,29 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from infograph.data.colours import arc_weights, edge_inputs, edge_width, node_inputs, node_width
 from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
-from infograph.nn.batch import Batch, BatchRound, Identity, SparseMatrix
+from infograph.nn.batch import Batch, SparseMatrix, per_node
 
 Readout = Literal["sum", "mean", "max"]
 NodeFeatures = Literal["auto", "constant", "degree"]
 
 
 class GraphEncoder(nn.Module):
-    """A network over batches; its call gives the states of all nodes after each of K layers (Eq. 1).
+    """A network over batches; its call gives the states of all nodes after each of K layers (Eq. 1)."""
 
-    Attributes:
-        widths: K widths of node states; a patch is all of them, concatenated (Eq. 2).
-        level_dims: K widths of the graph vectors H^k made of one layer's states.
-        dim: width of the graph vector H.
-        node_features: what nodes start with: "auto" (the node columns, a constant where there are none),
-            "constant", or "degree".
-    """
-
-    widths: Sequence[int]
-    level_dims: Sequence[int]
-    dim: int
-    node_features: NodeFeatures = "auto"
+    widths: Sequence[int]  # K widths of node states; a patch is all of them, concatenated (Eq. 2)
+    level_dims: Sequence[int]  # K widths of the graph vectors H^k made of one layer's states
+    dim: int  # width of the graph vector H
+    node_features: NodeFeatures = "auto"  # what nodes start with; without node columns "auto" is a constant
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> Any:
         """What makes batches of graphs for this encoder: `source(graphs).batch(positions)`."""
@@ -55,12 +46,7 @@ class GraphEncoder(nn.Module):
 
 
 class ColourEncoder(GraphEncoder):
-    """Base of GIN and of users' networks per node: H^k is a sum, mean or maximum, H all of them together.
-
-    Args:
-        widths: of the layers' states.
-        readout: how the states of nodes become a graph's vector; the paper sums.
-    """
+    """Base of GIN and of users' networks per node: H^k is a sum, mean or maximum, H all of them together."""
 
     def __init__(self, widths: Sequence[int], readout: Readout) -> None:
         super().__init__()
@@ -68,64 +54,41 @@ class ColourEncoder(GraphEncoder):
         self.dim, self.readout = sum(widths), readout
 
     def level(self, states: Sequence[Tensor], batch: Batch, k: int) -> Tensor:
-        """The readout of layer k."""
         return read_out(states[k], batch.rounds[k].members, batch.sizes, self.readout)
 
     def vectors(self, states: Sequence[Tensor], batch: Batch) -> Tensor:
-        """All layers' readouts, side by side."""
         return torch.cat([self.level(states, batch, k) for k in range(len(states))], 1)
 
 
 def read_out(states: Tensor, members: SparseMatrix, sizes: Tensor, how: Readout) -> Tensor:
     """(C, D) states, (B, C) members, (B,) sizes -> (B, D)."""
     if how == "max":
-        return cast(Tensor, _Max.apply(states, members))  # type: ignore[no-untyped-call]
+        return _largest(states, members)
     total = members @ states
     return total / sizes.to(total.dtype)[:, None] if how == "mean" else total
 
 
-class _Max(torch.autograd.Function):
+def _largest(states: Tensor, members: SparseMatrix) -> Tensor:
     """The largest state per graph; tied nodes share the gradient equally, a colour by its multiplicity."""
-
-    @staticmethod
-    def forward(ctx: Any, states: Tensor, members: SparseMatrix) -> Tensor:
-        rows = members.rows
-        graph = torch.repeat_interleave(torch.arange(members.shape[0], device=states.device), rows.ptr.diff())
-        chosen = states[rows.index]  # (entries, D)
-        index = graph[:, None].expand_as(chosen)
-        largest = torch.full(
-            (members.shape[0], states.shape[1]), -torch.inf, dtype=states.dtype, device=states.device
-        )
-        largest.scatter_reduce_(0, index, chosen, "amax")
-        ctx.save_for_backward(chosen == largest[graph], graph)
-        ctx.members = members
-        return largest
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        tied, graph = ctx.saved_tensors
-        members: SparseMatrix = ctx.members
-        share = tied * members.rows.value.to(gradient.dtype)[:, None]  # (entries, D) tied nodes per colour
-        total = torch.zeros_like(gradient).index_add_(0, graph, share)
-        result = gradient.new_zeros(members.shape[1], gradient.shape[1])
-        return result.index_add_(0, members.rows.index, share * (gradient / total)[graph]), None
+    graph = torch.repeat_interleave(members.ptr.diff())  # (entries,)
+    chosen = states[members.index]  # (entries, D)
+    zeros = states.new_zeros(members.shape[0], states.shape[1])
+    with torch.no_grad():
+        largest = torch.full_like(zeros, -torch.inf)
+        largest.scatter_reduce_(0, graph[:, None].expand_as(chosen), chosen, "amax")
+        share = (chosen == largest[graph]) * members.value.to(states.dtype)[:, None]  # tied nodes per colour
+        share /= zeros.index_add(0, graph, share)[graph]
+    mean = zeros.index_add(0, graph, share * chosen)  # of the tied ones: it has the gradient, and rounding
+    return largest + (mean - mean.detach())
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeBatch(Batch):
-    """A batch in which every node is its own colour, with the tensors that PyG modules expect.
+    """A batch in which every node is its own colour, with the tensors that PyG modules expect."""
 
-    Attributes:
-        edge_index: (2, E) source and target of every arc.
-        graph: (N,) the graph of every node.
-        edge_attr: (E, F_e) inputs of arcs; None where there are none.
-        edge_weight: (E,) what multiplies messages; None where nothing does.
-    """
-
-    edge_index: Tensor
-    graph: Tensor
-    edge_attr: Tensor | None = None
-    edge_weight: Tensor | None = None
+    edge_index: Tensor  # (2, E) source and target of every arc
+    edge_attr: Tensor | None = None  # (E, F_e) inputs of arcs
+    edge_weight: Tensor | None = None  # (E,) what multiplies messages
 
 
 class NodeBatcher:
@@ -136,8 +99,8 @@ class NodeBatcher:
     def __init__(
         self, graphs: GraphSet, layers: int, node_features: str, device: torch.device | None = None
     ) -> None:
-        self.graphs, self.layers, self.loads = graphs, layers, graphs.sizes
-        self.sizes = self.costs = self.loads
+        self.graphs, self.layers = graphs, layers
+        self.sizes = self.loads = self.costs = graphs.sizes
         self.device = device or torch.device("cpu")
         self._colour, self._table = node_inputs(graphs, node_features)
         arcs = np.arange(graphs.n_edges)
@@ -146,45 +109,25 @@ class NodeBatcher:
 
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> NodeBatch:
         """The batch of `graphs`, positions in the GraphSet."""
-        positions = np.asarray(graphs)
-        chosen = self.graphs[positions]
-        rows, _ = ranges(self.graphs.node_ptr, positions)
-        arcs, _ = ranges(self.graphs.edge_ptr, positions)
-        n, ones = chosen.n_nodes, np.ones(chosen.n_nodes, np.float32)
-        members = SparseMatrix.from_csr(chosen.node_ptr, np.arange(n), ones, n).to(self.device)
-        round_ = BatchRound(Identity(), Identity(), torch.ones(n, device=self.device), members)
+        chosen = self.graphs[np.asarray(graphs)]
+        rows, _ = ranges(self.graphs.node_ptr, graphs)
+        arcs, _ = ranges(self.graphs.edge_ptr, graphs)
         attributes = self._edge_table[self._edge_code[arcs]] if self._edge_table.shape[1] else None
+        weight = None if self._weight is None else self._weight[arcs].astype(np.float32)
         return NodeBatch(
-            x=self._tensor(self._table[self._colour[rows]]),
-            rounds=[round_] * self.layers,
-            sizes=self._tensor(np.asarray(chosen.sizes)),
-            copies=torch.ones(len(chosen), device=self.device),
-            which=torch.arange(len(chosen), device=self.device),
-            node_colour=torch.arange(n, device=self.device) if nodes else None,
-            edge_index=self._tensor(chosen.edge_index.astype(np.int64)),
-            graph=self._tensor(chosen.node_graph),
-            edge_attr=None if attributes is None else self._tensor(attributes),
-            edge_weight=None if self._weight is None else self._tensor(self._weight[arcs].astype(np.float32)),
+            **per_node(chosen.node_ptr, self.layers, nodes, self.device),
+            x=torch.from_numpy(self._table[self._colour[rows]]).to(self.device),
+            edge_index=torch.from_numpy(chosen.edge_index.astype(np.int64)).to(self.device),
+            edge_attr=None if attributes is None else torch.from_numpy(attributes).to(self.device),
+            edge_weight=None if weight is None else torch.from_numpy(weight).to(self.device),
         )
-
-    def _tensor(self, values: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(values).to(self.device)
 
 
 class NodeEncoder(ColourEncoder):
     """A user's module as an encoder: `forward(x, edge_index, batch) -> list of node states per layer`.
 
     A module with the arguments `edge_attr` or `edge_weight` gets those, too; one that gives the states of its
-    last layer only, as a tensor, has one layer.
-
-    Args:
-        module: the user's module.
-        schema: of the graphs.
-        readout: how node states become a graph vector.
-        node_features: what nodes start with.
-
-    Raises:
-        InvalidParameter: the module cannot be called like that.
+    last layer only, as a tensor, has one layer. A module that cannot be called like that is refused.
     """
 
     def __init__(
@@ -194,23 +137,20 @@ class NodeEncoder(ColourEncoder):
         readout: Readout = "sum",
         node_features: NodeFeatures = "auto",
     ) -> None:
-        edge_dim, weighted = edge_width(schema), schema.weight is not None
         wanted = _edge_arguments(module)
-        pair = torch.tensor([[0, 1], [1, 0]])
-        given = (torch.zeros(2, node_width(schema, node_features)), pair, torch.zeros(2, dtype=torch.long))
+        edge_dim = edge_width(schema)
         more = {"edge_attr": torch.zeros(2, edge_dim) if edge_dim else None}
-        more["edge_weight"] = torch.ones(2) if weighted else None
+        more["edge_weight"] = None if schema.weight is None else torch.ones(2)
+        x, pair = torch.zeros(2, node_width(schema, node_features)), torch.tensor([[0, 1], [1, 0]])
         with torch.no_grad():
-            tried = _states(module.eval(), *given, {name: more[name] for name in wanted})
+            tried = _states(module.eval(), x, pair, pair[0] * 0, {name: more[name] for name in wanted})
         super().__init__([state.shape[1] for state in tried], readout)
         self.module, self.node_features, self._wanted = module, node_features, wanted
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> NodeBatcher:
-        """Batches per node."""
         return NodeBatcher(graphs, len(self.widths), self.node_features, device)
 
     def check_sees(self, schema: Schema) -> None:
-        """Refuse edge columns for which the module's `forward` has no argument."""
         columns = {"edge_attr": [c.name for c in schema.features("edge")]}
         columns["edge_weight"] = [] if schema.weight is None else [schema.weight.name]
         for argument, names in columns.items():
@@ -223,7 +163,7 @@ class NodeEncoder(ColourEncoder):
     def forward(self, batch: NodeBatch) -> list[Tensor]:
         """States per layer: K tensors (N, D_k)."""
         more = {name: getattr(batch, name) for name in self._wanted}
-        return _states(self.module, batch.x, batch.edge_index, batch.graph, more)
+        return _states(self.module, batch.x, batch.edge_index, batch.node_graph, more)
 
 
 def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
@@ -238,8 +178,7 @@ def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
     except TypeError as error:
         raise InvalidParameter(
             f"the encoder {type(module).__name__} has forward{signature}: expected forward(x, edge_index, "
-            f"batch), with batch the graph of every node; add the argument that is not there, even if unused "
-            f"({error})"
+            f"batch), with batch the graph of every node ({error})"
         ) from error
     return taken
 
@@ -249,11 +188,11 @@ def _states(
 ) -> list[Tensor]:
     states: Any = module(x, edge_index, graph, **more)
     states = [states] if isinstance(states, Tensor) else states
-    tensors = isinstance(states, list | tuple) and all(isinstance(state, Tensor) for state in states)
-    if not tensors or not states or any(state.dim() != 2 or len(state) != len(x) for state in states):
-        got = [tuple(state.shape) for state in states] if tensors else type(states).__name__
+    listed = states if isinstance(states, list | tuple) else []
+    shapes = [tuple(getattr(state, "shape", ())) for state in listed]
+    if not shapes or any(len(shape) != 2 or shape[0] != len(x) for shape in shapes):
         raise InvalidParameter(
             f"encoder.forward(x, edge_index, batch) must return a list with one tensor of shape "
-            f"({len(x)}, width) per layer; it returned {got}"
+            f"({len(x)}, width) per layer; it returned {shapes or states}"
         )
     return list(states)

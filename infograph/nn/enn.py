@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from infograph.data.graphset import GraphSet
 from infograph.nn.encoder import GraphEncoder, NodeFeatures
-from infograph.nn.pairs import EdgeFeatures, Kinds, LinkBatch, LinkBatcher
+from infograph.nn.pairs import Kinds, LinkBatch, LinkBatcher
 
 
 class ENNEncoder(GraphEncoder):
@@ -20,11 +20,9 @@ class ENNEncoder(GraphEncoder):
     k, H the last of them.
 
     Args:
-        node_dim: inputs per node.
-        edge_dim: inputs per edge.
+        node_dim, edge_dim: inputs per node and per edge.
         dim: width of node states; 64 in the paper's code. Graph vectors have 2 * dim numbers.
-        steps: K; 3 in the paper's code.
-        hidden: hidden units of the edge network; 128 in the paper's code.
+        steps, hidden: K, and hidden units of the edge network; 3 and 128 in the paper's code.
         rounds: of Set2Set; 3 in the paper.
         node_features: what nodes start with.
     """
@@ -49,36 +47,30 @@ class ENNEncoder(GraphEncoder):
         self.readout = Set2Set(dim, rounds)
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> LinkBatcher:
-        """Batches of pairs of nodes where these have positions, else of arcs."""
         return LinkBatcher(graphs, len(self.widths), self.node_features, device)
 
     def forward(self, batch: LinkBatch) -> list[Tensor]:
         """States of all nodes after each step: K tensors (N, D)."""
         batch = batch.to(self.bias.dtype)
         states = torch.relu_(self.input(batch.x))  # (P, D)
-        matrices = self.edge(batch.kinds)
-        features = [matrices.features(links.linear) for links in batch.links]
+        switching, weights = self.edge(batch.kinds)
+        features = [links.features(switching) for links in batch.links]
         counts = [links.n_places for links in batch.links]
         collected: list[Tensor] = []
         for _ in self.widths:
             parts = zip(batch.links, features, states.split(counts), strict=True)
-            heard = _join([links.gather(f, own, matrices.weights) for links, f, own in parts])  # (P, D)
+            found = [links.gather(f, own, weights) for links, f, own in parts]
+            heard = found[0] if len(found) == 1 else torch.cat(found)  # (P, D)
             states = self.gru(torch.relu_(heard + self.bias), states)
             collected.append(batch.of_nodes(states))
         return collected
 
     def level(self, states: Sequence[Tensor], batch: LinkBatch, k: int) -> Tensor:
-        """Set2Set of the states after step k."""
         vectors: Tensor = self.readout(states[k], batch.node_graph, len(batch.sizes))
         return vectors
 
     def vectors(self, states: Sequence[Tensor], batch: LinkBatch) -> Tensor:
-        """Set2Set of the last states."""
         return self.level(states, batch, len(states) - 1)
-
-
-def _join(parts: list[Tensor]) -> Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 # The edge network of enn-s2s, `A(e) = W2 relu(W1 e + b1) + b2`, without a matrix per edge.
@@ -92,36 +84,26 @@ def _join(parts: list[Tensor]) -> Tensor:
 # the weights.
 
 
-@dataclass(frozen=True)
-class EdgeMatrices:
-    """What stands for A(e): `sum_k features_k W_k` with `features = [linear, relu(linear @ switching)]`.
-
-    Attributes:
-        switching: (R, M) the M hidden units that are on for some edges only, of R linear features.
-        weights: (D, K * D) the matrices W_k side by side, K = R + M.
-    """
-
-    switching: Tensor
-    weights: Tensor
-
-    def features(self, linear: Tensor) -> EdgeFeatures:
-        """Linear features (..., R) with the switching units behind them."""
-        return EdgeFeatures(linear, torch.relu_(linear @ self.switching))
-
-
 class EdgeNetwork(nn.Module):
     """Edge vectors (F_k numbers fixed by kind, F_v continuous) -> `hidden` units -> matrices dim x dim."""
 
     def __init__(self, edge_dim: int, dim: int, hidden: int) -> None:
         super().__init__()
         self.dim = dim
-        self.first = nn.Linear(edge_dim, hidden) if edge_dim else nn.utils.skip_init(nn.Linear, 0, hidden)
-        self.second = nn.Linear(hidden, dim * dim)
-        if not edge_dim:  # edges that are all alike: torch would warn that there is nothing to initialise
+        if edge_dim:
+            self.first = nn.Linear(edge_dim, hidden)
+        else:  # edges that are all alike
+            with warnings.catch_warnings(action="ignore"):  # torch's, that there is nothing to initialise
+                self.first = nn.utils.skip_init(nn.Linear, 0, hidden)
             nn.init.zeros_(self.first.bias)
+        self.second = nn.Linear(hidden, dim * dim)
 
-    def forward(self, kinds: Kinds) -> EdgeMatrices:
-        """The matrices for a batch with these kinds and ranges."""
+    def forward(self, kinds: Kinds) -> tuple[Tensor, Tensor]:
+        """What stands for A(e) in a batch: `sum_k features_k W_k`, `features = [linear, relu(linear @ S)]`.
+
+        S (R, M) are the hidden units that are on for some edges only, of R linear features; and the matrices
+        W_k side by side (D, K * D), K = R + M.
+        """
         n_kinds, n_fixed = kinds.table.shape
         fixed, slope = self.first.weight[:, :n_fixed], self.first.weight[:, n_fixed:]  # (H, F_k), (H, F_v)
         level = torch.addmm(self.first.bias, kinds.table, fixed.T)  # (T, H)
@@ -133,7 +115,7 @@ class EdgeNetwork(nn.Module):
         units = switches.nonzero()[:, 0]
         weights = torch.cat([collapsed, self.second.weight.index_select(1, units).T])  # (K, dim * dim)
         side_by_side = weights.view(-1, self.dim, self.dim).transpose(0, 1).flatten(1)
-        return EdgeMatrices(lines.flatten(0, 1).index_select(1, units), side_by_side)
+        return lines.flatten(0, 1).index_select(1, units), side_by_side
 
 
 def _signs(level: Tensor, slope: Tensor, kinds: Kinds) -> tuple[Tensor, Tensor]:
@@ -145,12 +127,7 @@ def _signs(level: Tensor, slope: Tensor, kinds: Kinds) -> tuple[Tensor, Tensor]:
 
 
 class Set2Set(nn.Module):
-    """An LSTM asks, attention over the nodes answers; the last question and answer are the graph's vector.
-
-    Args:
-        dim: width of node states; graph vectors have 2 * dim numbers.
-        rounds: how often it looks; 3 in the paper.
-    """
+    """An LSTM asks, attention over the nodes answers; the last question and answer are the graph's vector."""
 
     def __init__(self, dim: int, rounds: int = 3) -> None:
         super().__init__()

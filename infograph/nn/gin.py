@@ -59,13 +59,10 @@ class GINEncoder(ColourEncoder):
     """K layers; returns the states after each, the patch representations at all depths (Eq. 2).
 
     Args:
-        in_dim: inputs per node.
-        widths: states per layer.
-        edge_dim: inputs per edge; 0 for GIN, more for GINE.
+        in_dim, widths, edge_dim: inputs per node, states per layer, inputs per edge (0 for GIN, else GINE).
         norm: BatchNorm after every layer, weighted by node counts.
         learn_eps: learn eps instead of fixing it at 0.
-        readout: how node states become a graph vector; the paper sums.
-        node_features: what nodes start with.
+        readout, node_features: how node states become a graph vector, what nodes start with.
     """
 
     def __init__(
@@ -88,7 +85,6 @@ class GINEncoder(ColourEncoder):
         )
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> Batcher:
-        """Batches of colours, as many rounds as there are layers."""
         return Batcher(refine(graphs, len(self.layers), node_features=self.node_features), device)
 
     def forward(self, batch: ColourBatch) -> list[Tensor]:

@@ -46,18 +46,14 @@ class WeightedBatchNorm(nn.Module):
         counts = counts.to(states.dtype)
         n_nodes = all_sum(counts.sum())
         normalise: Any = _Normalise.apply
-        share = counts / n_nodes
-        output, mean, variance = normalise(states, share, self.weight, self.bias, self.eps)
-        self._remember(mean, variance, n_nodes)
+        output, mean, variance = normalise(states, counts / n_nodes, self.weight, self.bias, self.eps)
+        with torch.no_grad():
+            self.batches += 1
+            rate = 1.0 / float(self.batches) if self.momentum is None else self.momentum
+            unbiased = variance * (n_nodes / (n_nodes - 1).clamp(min=1))
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
+            self.running_var.lerp_(unbiased.to(self.running_var.dtype), rate)
         return cast(Tensor, output)
-
-    @torch.no_grad()
-    def _remember(self, mean: Tensor, variance: Tensor, n_nodes: Tensor) -> None:
-        self.batches += 1
-        rate = 1.0 / float(self.batches) if self.momentum is None else self.momentum
-        unbiased = variance * (n_nodes / (n_nodes - 1).clamp(min=1))
-        self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
-        self.running_var.lerp_(unbiased.to(self.running_var.dtype), rate)
 
 
 class _Normalise(torch.autograd.Function):
@@ -101,25 +97,17 @@ def norms_with_momentum(network: nn.Module, momentum: float | None) -> Iterator[
             norm.momentum = own
 
 
-# Workers that share a batch: sums over all of them, and the rows of all of them.
-#
-# Each of W workers holds some graphs of a batch and computes its share of the loss; the loss of the batch is
-# the sum of the shares. A backward pass on every worker, at the same time, then gives each the gradient of
-# the whole loss in what it holds, as long as what crosses from worker to worker is added up on the way back.
-# That is done here and in `WeightedBatchNorm`. The gradient in a weight is the sum of what the workers have.
-# A process that trains alone has nobody to ask: sums and rows are its own.
+# Workers that share a batch: each holds some of its graphs and computes its share of the loss, which is the
+# sum of the shares. A backward pass on all at once then gives each the gradient of the whole loss in what it
+# holds, as long as what crosses from worker to worker is added up on the way back; here, and in
+# `WeightedBatchNorm`. The gradient in a weight is the sum over workers. A process alone has nobody to ask.
 
-_GROUPS: list[
-    dist.ProcessGroup
-] = []  # the workers that share batches with this process now, if there are any
+_GROUPS: list[dist.ProcessGroup] = []  # the workers that share batches with this process now
 
 
 @contextmanager
 def sharing(group: dist.ProcessGroup) -> Iterator[None]:
-    """A block in which all batches are shared with the workers of a group; all make the same calls in it.
-
-    It is a group of its own: the gradients of weights travel in another one, at other times.
-    """
+    """A block in which all batches are shared with the workers of a group; all make the same calls in it."""
     _GROUPS.append(group)
     try:
         yield
@@ -147,7 +135,7 @@ def first_place(n_rows: int, device: torch.device | None = None) -> int:
 
 
 def _places(n_rows: int, device: torch.device | None) -> tuple[int, int]:
-    """Where the own rows begin, and how many there are in all; every worker says how many it has."""
+    """Where the own rows begin, and how many there are in all."""
     counts = torch.zeros(dist.get_world_size(_GROUPS[-1]), dtype=torch.long, device=device)
     rank = dist.get_rank(_GROUPS[-1])
     counts[rank] = n_rows

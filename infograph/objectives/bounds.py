@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 # Scores of an untrained network reach hundreds, where exp(-T) underflows into denormal numbers: exponentials
 # and matrix products with those are six times slower. Beyond 50 all terms are below 2e-22 and do not count.
@@ -21,28 +22,18 @@ SOFTPLUS_LIMIT = 50.0
 
 
 class Pairs(NamedTuple):
-    """The pairs of some rows: C patches with each of G distinct graphs.
+    """The pairs of some rows: C patches with each of G distinct graphs."""
 
-    Attributes:
-        positive, negative: (C, G) weights; over all rows either adds up to 1.
-        copies: (G,) how many graphs of the batch each distinct graph stands for.
-        normaliser: log E- exp(T) over all rows, for bounds that need it.
-    """
-
-    positive: Tensor
-    negative: Tensor
-    copies: Tensor
-    normaliser: Tensor
+    positive: Tensor  # (C, G) weights, which over all rows add up to 1
+    negative: Tensor  # (C, G) likewise
+    copies: Tensor  # (G,) how many graphs of the batch each distinct graph stands for
+    normaliser: Tensor  # log E- exp(T) over all rows, for bounds that need it
 
 
 class Bound:
-    """A bound. Yours has `rows` and `information`.
+    """A bound. Yours has `rows` and `information`."""
 
-    Attributes:
-        needs_normaliser: whether `rows` looks at `pairs.normaliser`, which takes one more pass over all rows.
-    """
-
-    needs_normaliser = False
+    needs_normaliser = False  # whether `rows` looks at `pairs.normaliser`, one more pass over all rows
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
         """The share of the loss that some rows of scores (C, G) have, a scalar."""
@@ -65,8 +56,9 @@ class JSD(Bound):
     """The Jensen-Shannon bound (Eq. 5)."""
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
-        """softplus(-T) = softplus(T) - T, so one softplus serves both sides."""
-        return _dot(pairs.positive + pairs.negative, _softplus(scores)) - _dot(pairs.positive, scores)
+        # softplus(-T) = softplus(T) - T, so one softplus serves both sides
+        both = softplus(scores, threshold=SOFTPLUS_LIMIT)
+        return _dot(pairs.positive + pairs.negative, both) - _dot(pairs.positive, scores)
 
     def information(self, loss: Tensor) -> Tensor:
         """Twice the Jensen-Shannon divergence that the discriminator sees, at most 2 log 2."""
@@ -75,7 +67,9 @@ class JSD(Bound):
     def slope(self, scores: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """The derivative of softplus is the sigmoid: a third of autograd's passes over the scores."""
         weight, slope = pairs.positive + pairs.negative, scores.clamp(min=-SOFTPLUS_LIMIT).sigmoid_()
-        share = _dot(weight, _softplus_(scores.clone())) - _dot(pairs.positive, scores)
+        # softplus(T) = max(T, 0) + log(1 + exp(-|T|)), to full precision
+        both = scores.abs().clamp_(max=SOFTPLUS_LIMIT).neg_().exp_().log1p_().add_(scores.clamp(min=0))
+        share = _dot(weight, both) - _dot(pairs.positive, scores)
         return share, slope.mul_(weight).sub_(pairs.positive)
 
 
@@ -95,23 +89,11 @@ class InfoNCE(Bound):
     """InfoNCE: each patch finds its own graph among all graphs of the batch; at most log B."""
 
     def rows(self, scores: Tensor, pairs: Pairs) -> Tensor:
-        """The cross-entropy of the own graph, minus log B."""
         everyone = torch.logsumexp(scores + pairs.copies.log(), 1, keepdim=True)  # (C, 1)
         return (pairs.positive * (everyone - pairs.copies.sum().log() - scores)).sum()
 
 
 BOUNDS: dict[str, Bound] = {"jsd": JSD(), "dv": DonskerVaradhan(), "infonce": InfoNCE()}
-
-
-def _softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), to full precision; torch's is linear from 20 on."""
-    return x.abs().clamp(max=SOFTPLUS_LIMIT).neg().exp().log1p() + x.clamp(min=0)
-
-
-def _softplus_(x: Tensor) -> Tensor:
-    """The same in place, where nothing has to be remembered."""
-    linear = x.clamp(min=0)
-    return x.abs_().clamp_(max=SOFTPLUS_LIMIT).neg_().exp_().log1p_().add_(linear)
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:

@@ -46,12 +46,13 @@ class WithSecondTerm(Objective):
             return self.weight
         return self.weight * math.exp(-5 * (1 - number / self.ramp_up) ** 2)
 
+    def _terms(self, step: Step, supervised: Tensor, name: str, second: Tensor, **more: Tensor) -> LossTerms:
+        total = supervised + self.weight_at(step.number) * second
+        return LossTerms(total, {"supervised": supervised, name: second, **more})
+
 
 def noisy(batch: Any, noise: float) -> Any:
-    """The batch with Gaussian noise of that deviation on the inputs of nodes.
-
-    Nodes that the batch computes only once, because nothing tells them apart, get the same noise.
-    """
+    """The batch with Gaussian noise of that deviation on the inputs of nodes, shared by equal ones."""
     return batch if not noise else replace(batch, x=batch.x + noise * torch.randn_like(batch.x))
 
 
@@ -76,26 +77,19 @@ class MeanTeacher(WithSecondTerm):
     title: ClassVar[str] = "Mean Teacher"
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
-        """A student, and a teacher that no gradient reaches."""
         student = make_predictor()
         return nn.ModuleDict({"predictor": student, "teacher": copy.deepcopy(student).requires_grad_(False)})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """The student passes over the labelled and the unlabelled graphs, the teacher over the unlabelled.
-
-        Student and teacher see the same batch, so that BatchNorm alone makes no distance between them.
-        """
+        # student and teacher see the same batch, so that BatchNorm alone makes no distance between them
         supervised = task.loss(net.predictor(noisy(step.labelled, self.noise)), step.targets)
         outputs = net.predictor(noisy(step.unlabelled, self.noise))
         with torch.no_grad():
             wanted = net.teacher(noisy(step.unlabelled, self.noise))
-        distance = task.distance(outputs, wanted)
-        total = supervised + self.weight_at(step.number) * distance
-        return LossTerms(total, {"supervised": supervised, "consistency": distance})
+        return self._terms(step, supervised, "consistency", task.distance(outputs, wanted))
 
     @torch.no_grad()
     def after_update(self, net: Any, number: int) -> None:
-        """Move the teacher towards the student."""
         keep = min(1 - 1 / (number + 1), self.decay)
         for own, student in zip(net.teacher.parameters(), net.predictor.parameters(), strict=True):
             own.lerp_(student, 1 - keep)
@@ -113,12 +107,9 @@ class PiModel(WithSecondTerm):
     title: ClassVar[str] = "Pi-model"
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over the labelled graphs, two over the unlabelled, which see the same batch."""
         supervised = task.loss(net.predictor(noisy(step.labelled, self.noise)), step.targets)
         once, again = (net.predictor(noisy(step.unlabelled, self.noise)) for _ in range(2))
-        distance = task.distance(once, again)
-        total = supervised + self.weight_at(step.number) * distance
-        return LossTerms(total, {"supervised": supervised, "consistency": distance})
+        return self._terms(step, supervised, "consistency", task.distance(once, again))
 
 
 @dataclass
@@ -140,7 +131,6 @@ class VirtualAdversarial(WithSecondTerm):
     title: ClassVar[str] = "VAT"
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over the labelled graphs, one over the unlabelled, and two over these with a change."""
         supervised = task.loss(net.predictor(step.labelled), step.targets)
         batch = step.unlabelled
         with torch.no_grad():  # the same batch as below: without a change there is no divergence
@@ -153,8 +143,7 @@ class VirtualAdversarial(WithSecondTerm):
         trial = (TRIAL * normalize(torch.randn_like(batch.x), dim=1)).requires_grad_()
         (slope,) = torch.autograd.grad(divergence(trial), trial)
         adversarial = divergence(self.radius * normalize(slope, dim=1))
-        total = supervised + self.weight_at(step.number) * adversarial
-        return LossTerms(total, {"supervised": supervised, "adversarial": adversarial})
+        return self._terms(step, supervised, "adversarial", adversarial)
 
 
 @dataclass
@@ -172,14 +161,12 @@ class PseudoLabel(WithSecondTerm):
     title: ClassVar[str] = "pseudo-labels"
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over all graphs."""
         outputs = net.predictor(step.both)
         supervised, free = task.loss(outputs[: step.n_labelled], step.targets), outputs[step.n_labelled :]
         probability, label = softmax(free.detach(), 1).max(1)
         confident = (probability > self.threshold).to(free.dtype)
         pseudo = torch.dot(cross_entropy(free, label, reduction="none"), confident) / len(confident)
-        total = supervised + self.weight_at(step.number) * pseudo
-        return LossTerms(total, {"supervised": supervised, "pseudo": pseudo, "confident": confident.mean()})
+        return self._terms(step, supervised, "pseudo", pseudo, confident=confident.mean())
 
 
 @dataclass
@@ -190,10 +177,8 @@ class Entropy(WithSecondTerm):
     title: ClassVar[str] = "entropy"
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over all graphs."""
         outputs = net.predictor(step.both)
         supervised = task.loss(outputs[: step.n_labelled], step.targets)
         logs = log_softmax(outputs[step.n_labelled :], 1)
         entropy = -(logs.exp() * logs).sum(1).mean()
-        total = supervised + self.weight_at(step.number) * entropy
-        return LossTerms(total, {"supervised": supervised, "entropy": entropy})
+        return self._terms(step, supervised, "entropy", entropy)

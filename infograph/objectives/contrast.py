@@ -7,7 +7,7 @@ m_g copies of graph g the negatives are `(m_g sum_g' positive[c, g'] - positive[
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from infograph.objectives.discriminator import Discriminator, patches_of
 
 Weighting = Literal["graph", "node"]
 Patches = Literal["all", "last"]
+PairsOf = Callable[[slice, Tensor], Pairs]
 CACHE_ROWS = 2048  # rows per chunk where memory allows more: activations of a chunk then stay in the cache
 
 
@@ -33,16 +34,7 @@ class Contrast(NamedTuple):
 
 
 class LocalGlobal(nn.Module):
-    """The unsupervised loss of InfoGraph for the states and vectors that an encoder gives.
-
-    Args:
-        discriminator: scores patches and graphs.
-        bound: on mutual information.
-        weighting: "graph" weighs every graph alike (1/|G|, Eq. 4), "node" every node, as the authors' code.
-        patches: a patch is the states of "all" layers, concatenated (Eq. 2), or of the "last" one only, as in
-            the authors' code for molecules.
-        memory_mb: what the score matrix and its activations may take at a time.
-    """
+    """The unsupervised loss for what an encoder gives; its settings are those of `MutualInformation`."""
 
     def __init__(
         self,
@@ -59,21 +51,12 @@ class LocalGlobal(nn.Module):
     def forward(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Contrast:
         """The loss of a batch of at least two graphs."""
         rows, whole = self._prepare(states, vectors, batch)
-        parameters = [each for each in self.discriminator.parameters() if each.requires_grad]
-        weights, copies = pair_weights(batch, self.weighting, vectors.dtype)
-        pairs = lambda part, normaliser: Pairs(*weights(part), copies, normaliser)  # noqa: E731
-        parts = list(self._chunks(rows, len(copies)))
-        loss, accuracy = _Chunks.apply(  # type: ignore[no-untyped-call]
-            self.discriminator.score,
-            self.bound,
-            pairs,
-            parts,
-            len(rows),
-            len(whole),
-            *rows,
-            *whole,
-            *parameters,
-        )
+        learned = [each for each in self.discriminator.parameters() if each.requires_grad]
+        pairs_of, n_graphs = pair_weights(batch, self.weighting, vectors.dtype)
+        parts, sizes = self._chunks(rows, n_graphs), (len(rows), len(whole))
+        run: Any = _Chunks.apply
+        score = self.discriminator.score
+        loss, accuracy = run(score, self.bound, pairs_of, parts, sizes, *rows, *whole, *learned)
         total, accepted = all_sum(torch.stack([loss.detach(), accuracy]))
         return Contrast(loss, self.bound.information(total), accepted + 0.5)
 
@@ -95,42 +78,37 @@ class LocalGlobal(nn.Module):
             states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])
         return self.discriminator.prepare(states, vectors, batch)
 
-    def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> Iterator[slice]:
+    def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> list[slice]:
         """Slices of rows that fit into memory, forward and backward: some 7 vectors and score rows each."""
-        n_rows, dim, itemsize = len(rows[0]), rows[0].shape[1], rows[0].element_size()
-        size = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * itemsize))
-        size = max(16, min(CACHE_ROWS, size))
-        return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+        n_rows, dim = rows[0].shape
+        fitting = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * rows[0].element_size()))
+        size = max(16, min(CACHE_ROWS, fitting))
+        return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def pair_weights(
-    batch: Batch, weighting: Weighting, dtype: torch.dtype
-) -> tuple[Callable[[slice], tuple[Tensor, Tensor]], Tensor]:
-    """Rows -> positive and negative weights of their pairs (C, G) each, and the copies of graphs (G,).
-
-    Rows are the colours here, columns the graphs of all workers that share the batch.
-    """
-    entries, sizes, copies = batch.members.columns, batch.sizes.to(dtype), batch.copies.to(dtype)
+def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tuple[PairsOf, int]:
+    """What gives the pairs of some rows (colours), and how many graphs all workers of the batch have."""
+    entries, sizes, copies = batch.members.transposed, batch.sizes.to(dtype), batch.copies.to(dtype)
     total = all_sum(copies.sum() if weighting == "graph" else sizes @ copies)
     per_node = copies / (sizes * total) if weighting == "graph" else copies / total  # (G,)
     value = entries.value.to(dtype) * per_node[entries.index]
     index, everyone = entries.index + first_place(len(copies)), all_join(copies)
 
-    def dense(rows: slice) -> tuple[Tensor, Tensor]:
+    def pairs_of(rows: slice, normaliser: Tensor) -> Pairs:
         ptr = entries.ptr[rows.start : rows.stop + 1]
         part = slice(int(ptr[0]), int(ptr[-1]))
         own = value.new_zeros(len(ptr) - 1, len(everyone))
         own[torch.repeat_interleave(ptr.diff()), index[part]] = value[part]
-        return own, torch.outer(own.sum(1), everyone).sub_(own).div_(everyone.sum() - 1)
+        others = torch.outer(own.sum(1), everyone).sub_(own).div_(everyone.sum() - 1)
+        return Pairs(own, others, everyone, normaliser)
 
-    return dense, everyone
+    return pairs_of, len(everyone)
 
 
 class _Chunks(torch.autograd.Function):
     """Runs each chunk forward and backward at once, so only one chunk's activations ever exist.
 
-    The loss adds up over chunks, so the gradients do too: they are collected on the way forward and only
-    scaled on the way back. Nothing is computed twice.
+    Gradients add up over chunks as the loss does: collected on the way forward, only scaled on the way back.
     """
 
     @staticmethod
@@ -138,13 +116,12 @@ class _Chunks(torch.autograd.Function):
         ctx: Any,
         score: Callable[..., Tensor],
         bound: Bound,
-        pairs_of: Callable[[slice, Tensor], Pairs],
+        pairs_of: PairsOf,
         parts: list[slice],
-        n_rows: int,
-        n_whole: int,
+        sizes: tuple[int, int],
         *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        rows, whole = tensors[:n_rows], tensors[n_rows : n_rows + n_whole]
+        rows, whole, parameters = tensors[: sizes[0]], tensors[sizes[0] : sum(sizes)], tensors[sum(sizes) :]
         learn = any(ctx.needs_input_grad)
         whole = tuple(each.detach().requires_grad_(learn) for each in whole)
         loss, accuracy, normaliser = (tensors[0].new_zeros(()) for _ in range(3))
@@ -158,9 +135,11 @@ class _Chunks(torch.autograd.Function):
             pairs = pairs_of(part, normaliser)
             share, slope = bound.slope(scores.detach(), pairs)
             loss += share
-            accuracy += _accuracy(scores.detach(), pairs)
+            # of the pairs told apart by the sign of T, positives and negatives half each; the rest is 1/2
+            accepted = (scores.detach() > 0).to(scores.dtype)
+            accuracy += torch.dot((pairs.positive - pairs.negative).flatten(), accepted.flatten()) / 2
             if learn:
-                leaves = [*own, *whole, *tensors[n_rows + n_whole :]]
+                leaves = [*own, *whole, *parameters]
                 gradients = torch.autograd.grad(scores, leaves, slope, allow_unused=True)
                 _collect(kept, gradients, part, rows)
         if learn:
@@ -174,7 +153,7 @@ class _Chunks(torch.autograd.Function):
         stored = ctx.saved_tensors
         if gradient != 1:
             stored = [tensor * gradient for tensor in stored]
-        return None, None, None, None, None, None, *stored
+        return None, None, None, None, None, *stored
 
 
 def _collect(
@@ -195,7 +174,7 @@ def _collect(
 
 def _log_normaliser(
     score: Callable[..., Tensor],
-    pairs_of: Callable[[slice, Tensor], Pairs],
+    pairs_of: PairsOf,
     parts: list[slice],
     rows: Sequence[Tensor],
     whole: Sequence[Tensor],
@@ -207,15 +186,6 @@ def _log_normaliser(
             scores = score(*(each[part] for each in rows), *whole)
             found.append(torch.logsumexp((scores + pairs_of(part, zero).negative.log()).flatten(), 0))
         return torch.logsumexp(all_join(torch.logsumexp(torch.stack(found), 0)[None]), 0)
-
-
-def _accuracy(scores: Tensor, pairs: Pairs) -> Tensor:
-    """The rows' part of the share of pairs told apart by the sign of T, positives and negatives half each.
-
-    A positive is right if T > 0, a negative if not; all negatives together weigh 1, added at the end.
-    """
-    accepted = (scores > 0).to(scores.dtype)
-    return torch.dot((pairs.positive - pairs.negative).flatten(), accepted.flatten()) / 2
 
 
 @torch.no_grad()

@@ -18,8 +18,7 @@ Tensors = tuple[Tensor, ...]
 class Discriminator(nn.Module):
     """Scores pairs of a patch and a graph. Yours has `__init__(patch_dim, graph_dim)` and `forward`.
 
-    `prepare` and `score` do the same in two parts, once per batch and once per chunk of patches, for those
-    who can save work by that.
+    `prepare` and `score` do the same in two parts, once per batch and once per chunk of patches.
     """
 
     def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
@@ -55,7 +54,6 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(rows, in_dim) -> (rows, dim)."""
         return self.after_first(self.first(x)) + self.shortcut(x)  # type: ignore[no-any-return]
 
     def after_first(self, hidden: Tensor) -> Tensor:
@@ -70,9 +68,6 @@ class PaperDiscriminator(Discriminator):
     on that layer's own, fewer colours, and are lifted from round to round. The shortcut is folded into the
     score, `h . (Ws' g)`.
 
-    Args:
-        patch_dim, graph_dim: widths of patches and graph vectors.
-
     Differs from the paper: one linear shortcut joins input and output, as in the authors' code.
     """
 
@@ -81,7 +76,6 @@ class PaperDiscriminator(Discriminator):
         self.local, self.whole = FeedForward(patch_dim, graph_dim), FeedForward(graph_dim, graph_dim)
 
     def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
-        """The definition, and the oracle of `prepare` and `score`."""
         return self.local(patches) @ self.project(graphs).T  # type: ignore[no-any-return]
 
     def project(self, graphs: Tensor, copies: Tensor | None = None) -> Tensor:
@@ -92,8 +86,9 @@ class PaperDiscriminator(Discriminator):
         """Inputs of the first ReLU (C, dim) and scores of the shortcut (C, G); the graph side (G, dim)."""
         projected = all_join(self.project(graphs, batch.copies))
         first, shortcut = self.local.first, self.local.shortcut
-        hidden = _lift(batch, first.weight, first.bias, states)
-        direct = _lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, states)
+        lift: Any = _Lift.apply
+        hidden = lift(batch, first.weight, first.bias, *states)
+        direct = lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, *states)
         return (hidden, direct), (projected,)
 
     def score(self, hidden: Tensor, direct: Tensor, projected: Tensor) -> Tensor:  # type: ignore[override]
@@ -123,11 +118,6 @@ DISCRIMINATORS: dict[str, type[Discriminator]] = {
 }
 
 
-def _lift(batch: Batch, weight: Tensor, bias: Tensor, states: Sequence[Tensor]) -> Tensor:
-    lifted: Tensor = _Lift.apply(batch, weight, bias, *states)  # type: ignore[no-untyped-call]
-    return lifted
-
-
 class _Lift(torch.autograd.Function):
     """`patches @ weight.T + bias` without writing the patches down, one block of the weight per layer.
 
@@ -155,5 +145,5 @@ class _Lift(torch.autograd.Function):
             torch.mm(gradient.T, states[k], out=block_gradients[k])
             state_gradients.append(gradient @ blocks[k])
             if k:
-                gradient = ctx.rounds[k].own.transposed_times(gradient)
+                gradient = ctx.rounds[k].own.transposed.times(gradient)
         return None, weight_gradient, gradient.sum(0), *reversed(state_gradients)

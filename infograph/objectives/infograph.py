@@ -27,16 +27,7 @@ from infograph.parameters import Spec
 class MutualInformation(Spec):
     """The unsupervised objective: mutual information between graphs and their patches.
 
-    A term, a view or a loss of your own is a subclass with `loss`:
-
-        @dataclass
-        class Spread(MutualInformation):
-            weight: float = 0.1
-
-            def loss(self, net, batch):
-                total, shown = super().loss(net, batch)
-                spread = ...
-                return LossTerms(total + self.weight * spread, {**shown, "spread": spread})
+    A term, a view or a loss of your own is a subclass with `loss`; docs/change_the_method.md has one.
 
     Args:
         bound: "jsd" (Eq. 5), "dv" (Donsker-Varadhan), "infonce", or a `Bound` of your own.
@@ -96,9 +87,8 @@ class MutualInformation(Spec):
 class PriorMatcher(nn.Module):
     """The prior term of Deep InfoMax (Hjelm et al. 2019, Eq. 7): graph vectors pulled towards uniform noise.
 
-    A discriminator D tells squashed graph vectors from noise, and the encoder works against it: the term is
-    `-E log D(u) - E log(1 - D(sigmoid(H)))`. D minimises it and the encoder maximises it, in one backward
-    pass: the gradient changes its sign between the two.
+    A discriminator D minimises `-E log D(u) - E log(1 - D(sigmoid(H)))` and the encoder maximises it, in one
+    backward pass: the gradient changes its sign between the two.
     """
 
     def __init__(self, dim: int) -> None:

@@ -38,13 +38,11 @@ class InfoGraphWithLabels(Objective):
     }
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
-        """A predictor, and a discriminator for its encoder."""
         predictor = make_predictor()
         local_global = self.information.local_global(predictor.encoder)
         return nn.ModuleDict({"predictor": predictor, "local_global": local_global})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over the labelled and one over the unlabelled graphs."""
         supervised = task.loss(net.predictor(step.labelled), step.targets)
         found = net.local_global(*net.predictor.encode(step.unlabelled), step.unlabelled)
         shown = {"supervised": supervised, "unsupervised": found.loss, "accuracy": found.accuracy}
@@ -84,7 +82,6 @@ class InfoGraphStar(Objective):
     }
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
-        """Student and teacher, and for each layer a pair of projections between them."""
         predictor, teacher = make_predictor(), make_predictor().encoder
         local_global = self.information.local_global(teacher)
         projections = nn.ModuleList(
@@ -95,7 +92,6 @@ class InfoGraphStar(Objective):
         return nn.ModuleDict({**parts, "projections": projections})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """The student passes over labelled and unlabelled graphs at once, the teacher over the unlabelled."""
         student = net.predictor.encode(step.both)
         supervised = task.loss(net.predictor.outputs(student, step.both)[: step.n_labelled], step.targets)
         states = net.teacher(step.unlabelled)
@@ -103,9 +99,8 @@ class InfoGraphStar(Objective):
         sizes, losses = step.unlabelled.sizes[step.unlabelled.which], []
         for k in self.layers(len(net.projections)):
             first, second = net.projections[k]
-            own = net.predictor.encoder.level(student.states, step.both, k)[step.both.which][
-                step.n_labelled :
-            ]
+            own = net.predictor.encoder.level(student.states, step.both, k)
+            own = own[step.both.which[step.n_labelled :]]
             other = net.teacher.level(states, step.unlabelled, k)[step.unlabelled.which]
             scores = first(own) @ second(other.detach() if self.detach_teacher else other).T  # (B, B)
             losses.append(transfer_loss(scores, sizes, self.transfer_scale))

@@ -1,18 +1,7 @@
 """What objectives are: parameters in a dataclass, weights in the modules that it builds, and a loss.
 
 An objective with labels of your own is one class with `loss`, and with `build` if it trains more than a
-predictor. Nothing is registered:
-
-    @dataclass
-    class Smooth(Objective):
-        weight: float = 0.1
-
-        def loss(self, net, step, task):
-            supervised = task.loss(net.predictor(step.labelled), step.targets)
-            spread = net.predictor(step.unlabelled).var(0).sum()
-            return LossTerms(supervised + self.weight * spread, {"supervised": supervised, "spread": spread})
-
-    InfoGraphRegressor(objective=Smooth(0.3)).fit(graphs, y)
+predictor. Nothing is registered; docs/change_the_method.md has an example.
 """
 
 from __future__ import annotations
@@ -43,28 +32,18 @@ class LossTerms(NamedTuple):
 class Source(Protocol):
     """Gives the batch of some graphs."""
 
-    def batch(self, graphs: IntArray) -> Any:
-        """The batch of these positions."""
-        ...
+    def batch(self, graphs: IntArray) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Step:
-    """The graphs of one update. Batches are made when an objective asks for them.
-
-    Attributes:
-        source: makes batches.
-        labelled_graphs: (B_l,) graphs with labels.
-        unlabelled_graphs: (B_u,) any graphs, whose labels are not looked at; empty where none are needed.
-        targets: (B_l, T) standardised numbers with NaN for unknown ones, or (B_l,) classes.
-        number: of the update, counted from 0 over the whole run.
-    """
+    """The graphs of one update. Batches are made when an objective asks for them."""
 
     source: Source
-    labelled_graphs: IntArray
-    unlabelled_graphs: IntArray
-    targets: Tensor
-    number: int = 0
+    labelled_graphs: IntArray  # (B_l,)
+    unlabelled_graphs: IntArray  # (B_u,) any graphs, labelled or not; empty where none are needed
+    targets: Tensor  # (B_l, T) standardised numbers with NaN for unknown ones, or (B_l,) classes
+    number: int = 0  # of the update, counted from 0 over the whole run
 
     @cached_property
     def labelled(self) -> Any:
@@ -83,7 +62,7 @@ class Step:
 
     @property
     def n_labelled(self) -> int:
-        """How many graphs of `both` have labels: B_l."""
+        """B_l."""
         return len(self.labelled_graphs)
 
 
@@ -120,13 +99,9 @@ class Predictor(nn.Module):
 
 @dataclass(frozen=True)
 class Regression:
-    """T numbers per graph, standardised.
+    """T numbers per graph, standardised."""
 
-    Attributes:
-        n_outputs: T.
-    """
-
-    n_outputs: int
+    n_outputs: int  # T
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error of the known values; NaN is no target. (B, T), (B, T) -> scalar."""
@@ -142,13 +117,9 @@ class Regression:
 
 @dataclass(frozen=True)
 class Classification:
-    """One of C classes per graph.
+    """One of C classes per graph."""
 
-    Attributes:
-        n_outputs: C.
-    """
-
-    n_outputs: int
+    n_outputs: int  # C
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The cross-entropy of the known classes; a negative one is no target. (B, C), (B,) -> scalar."""
@@ -171,22 +142,15 @@ MakePredictor = Callable[[], Predictor]
 
 @dataclass
 class Objective(Spec):
-    """Base of all objectives that learn from labels.
+    """Base of all objectives that learn from labels."""
 
-    Class attributes:
-        needs_unlabelled: whether an update takes unlabelled graphs.
-        for_classes: whether it makes sense for classes only.
-        title: in tables; the name of the class by default.
-        predicts: the part of what `build` gives that predicts once training is over.
-    """
+    needs_unlabelled: ClassVar[bool] = True  # whether an update takes unlabelled graphs
+    for_classes: ClassVar[bool] = False  # whether it makes sense for classes only
+    predicts: ClassVar[str] = "predictor"  # the part of what `build` gives that predicts in the end
+    title: ClassVar[str]  # in tables; the name of the class by default
 
     def __init_subclass__(cls) -> None:
         cls.title = cls.__dict__.get("title", cls.__name__)
-
-    needs_unlabelled: ClassVar[bool] = True
-    for_classes: ClassVar[bool] = False
-    predicts: ClassVar[str] = "predictor"
-    title: ClassVar[str]
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
         """What is trained; each call of `make_predictor` gives an encoder and head with fresh weights."""
@@ -208,6 +172,5 @@ class Supervised(Objective):
     title: ClassVar[str] = "supervised"
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        """One pass over the labelled graphs."""
         loss = task.loss(net.predictor(step.labelled), step.targets)
         return LossTerms(loss, {"supervised": loss})

@@ -62,11 +62,6 @@ def permuted(graphs, seed):
 seeds = st.integers(0, 2**32 - 1)
 
 
-def products(counters):
-    """The Gram matrix of counted things."""
-    return np.array([[sum(x[k] * y[k] for k in x) for y in counters] for x in counters], float)
-
-
 def labels_of(one, column="label"):
     return one.values("node", column).tolist() if column in one.node else [0] * one.n_nodes
 
@@ -88,6 +83,27 @@ def wl_counter(one, rounds, bonds=False, degree=False):
     return found
 
 
+def simple_graph(one):
+    """The simple undirected graph behind a graph."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(one.n_nodes))
+    graph.add_edges_from((u, v) for u, v in zip(*one.edges.tolist(), strict=True) if u != v)
+    return graph
+
+
+SHAPES = {  # degree sequences, which tell all graphs on three and four nodes apart, in the order of columns
+    3: ["000", "011", "112", "222"],
+    4: ["0000", "0011", "1111", "0112", "0222", "1122", "1113", "2222", "1223", "2233", "3333"],
+}
+
+
+def graphlet_counter(one, size):
+    """All sets of nodes, by their degrees among each other."""
+    graph = simple_graph(one)
+    degrees = (graph.subgraph(nodes).degree() for nodes in combinations(graph, size))
+    return Counter(SHAPES[size].index("".join(sorted(str(d) for _, d in own))) for own in degrees)
+
+
 def path_counter(one, labelled=True):
     """All pairs by networkx."""
     graph = nx.DiGraph()
@@ -102,9 +118,11 @@ def path_counter(one, labelled=True):
     )
 
 
-def adjacency(one):
+def adjacency(one, bond=None):
+    """How many arcs there are, of one kind of bond or of all."""
+    kept = np.ones(one.n_edges, bool) if bond is None else one.values("edge", "bond") == bond
     matrix = np.zeros((one.n_nodes, one.n_nodes))
-    np.add.at(matrix, tuple(one.edges), 1.0)
+    np.add.at(matrix, tuple(one.edges[:, kept]), 1.0)
     return matrix
 
 
@@ -113,14 +131,8 @@ def walk_value(x, y, decay, labelled=True, bonds=False):
     a, b = labels_of(x), labels_of(y)
     match = np.array([[not labelled or u == v for v in b] for u in a], float).reshape(-1)  # (n m,)
     product = np.zeros((len(match), len(match)))
-    for bond in ["-", "="] if bonds else [None]:
-        sides = []
-        for one in (x, y):
-            keep = np.ones(one.n_edges, bool) if bond is None else one.values("edge", "bond") == bond
-            matrix = np.zeros((one.n_nodes, one.n_nodes))
-            np.add.at(matrix, tuple(one.edges[:, keep]), 1.0)
-            sides.append(matrix)
-        product += np.kron(*sides)
+    for bond in {*x.values("edge", "bond").tolist(), *y.values("edge", "bond").tolist()} if bonds else [None]:
+        product += np.kron(adjacency(x, bond), adjacency(y, bond))
     product = product * match[:, None] * match[None, :]
     return float(match @ np.linalg.solve(np.eye(len(match)) - decay * product, match))
 

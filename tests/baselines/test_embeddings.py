@@ -12,9 +12,8 @@ from sklearn.pipeline import make_pipeline
 from infograph import Graph2Vec, Node2Vec, Sub2Vec, as_graphset, load_dataset
 from infograph.baselines.graph2vec import document_keys
 from infograph.baselines.node2vec import budget
-from infograph.baselines.skipgram import word_vectors
-from infograph.baselines.walks import random_walks
 from infograph.baselines.words import number_tokens
+from tests.baselines.oracles import permuted, random_set
 
 DOCUMENTS = [
     pytest.param(Graph2Vec(12, epochs=60), id="graph2vec"),
@@ -42,23 +41,11 @@ def test_inferred_vectors_are_near_the_learned_ones(method, graphs):
 # ---- node2vec
 
 
-def test_node2vec_pools_its_nodes():
-    graphs = as_graphset([nx.path_graph(4), nx.cycle_graph(7)])
+def test_node2vec_pools_its_nodes(graphs):
     settings = {"dim": 6, "walks": 2, "length": 5}
     mean = Node2Vec(**settings).fit_transform(graphs)
     total = Node2Vec(**settings, pooling="sum").fit_transform(graphs)
-    np.testing.assert_allclose(total, mean * np.array([[4], [7]]), rtol=1e-5)
-
-
-def test_node2vec_puts_neighbours_next_to_each_other():
-    """Two cliques joined by an edge, node by node."""
-    graph = nx.disjoint_union(nx.complete_graph(8), nx.complete_graph(8))
-    graph.add_edge(0, 8)
-    walks = random_walks(as_graphset([graph]), per_node=40, length=20)
-    vectors = word_vectors(walks, 16, dim=16, window=4, epochs=3)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosine = unit @ unit.T
-    assert cosine[:8, :8].mean() > cosine[:8, 8:].mean() + 0.2
+    np.testing.assert_allclose(total, mean * graphs.sizes[:, None], rtol=1e-4, atol=1e-6)
 
 
 def test_node2vec_keeps_to_its_budget():
@@ -80,22 +67,11 @@ def test_node2vec_in_blocks_is_node2vec_of_each_block(graphs):
 # ---- graph2vec
 
 
-def test_graph2vec_puts_isomorphic_graphs_next_to_each_other():
-    rng = np.random.default_rng(0)
-    originals = [nx.gnp_random_graph(14, 0.25, seed=seed) for seed in range(12)]
-    renamed = []
-    for graph in originals:
-        order = rng.permutation(14).tolist()
-        renamed.append(nx.relabel_nodes(graph, dict(enumerate(order))))
-    vectors = Graph2Vec(dim=16, epochs=20, min_count=1).fit_transform(originals + renamed)
-    distance = np.linalg.norm(vectors[:, None] - vectors[None], axis=2)
-    np.fill_diagonal(distance, np.inf)
-    assert distance.argmin(axis=1).tolist() == [*range(12, 24), *range(12)]
-    model = Graph2Vec(dim=16, epochs=20, min_count=1).fit(originals)
-    assert np.array_equal(model.transform(renamed), model.transform(originals))
-    other = [nx.gnp_random_graph(14, 0.25, seed=99)]
-    permuted = [nx.relabel_nodes(other[0], dict(enumerate(rng.permutation(14).tolist())))]
-    assert np.array_equal(model.transform(other), model.transform(permuted))  # inferred as well
+def test_graph2vec_does_not_mind_the_order_of_nodes():
+    some, other = random_set(0, count=12, most=14), random_set(1, count=4, most=14)
+    model = Graph2Vec(dim=16, epochs=20, min_count=1).fit(some)
+    for graphs in (some, other):  # learned, and inferred
+        assert np.array_equal(model.transform(permuted(graphs, 0)), model.transform(graphs))
 
 
 def test_graph2vec_tells_kinds_of_graphs_apart():
@@ -127,15 +103,12 @@ def test_rare_words_are_left_out(graphs):
 # ---- sub2vec
 
 
-def test_sub2vec_words_are_degree_ratios(graphs):
+def test_sub2vec_words_are_degree_ratios_or_node_numbers():
     star = as_graphset([nx.star_graph(9)])  # ten nodes: the hub has 9/10, leaves have 1/10
     model = Sub2Vec(dim=4, length=100, walk=10, n_bins=20, min_count=1).fit(star)
     words, counts = model._count(star)
     assert np.array_equal(words, number_tokens(np.array([2, 18])))
     assert counts.toarray().tolist() == [[50.0, 50.0]]  # every other step is at the hub
-
-
-def test_sub2vec_neighbourhood_words_are_node_numbers():
     pair = as_graphset([nx.path_graph(3), nx.path_graph(5)])
     model = Sub2Vec(4, "neighbourhood", length=40, walk=10, min_count=1).fit(pair)
     _, counts = model._count(pair)

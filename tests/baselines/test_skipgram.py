@@ -7,9 +7,7 @@ import pytest
 
 from infograph.baselines.skipgram import (
     NEGATIVES,
-    document_vectors,
     first_vectors,
-    infer_documents,
     learn_documents,
     learn_walks,
     noise_table,
@@ -17,11 +15,11 @@ from infograph.baselines.skipgram import (
 )
 
 
-def topics(n_rows: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def topics(n_rows: int, length: int) -> np.ndarray:
     """Rows of words out of one of three topics of ten words each."""
-    rng = np.random.default_rng(seed)
-    topic = rng.integers(3, size=n_rows)
-    return (topic[:, None] * 10 + rng.integers(10, size=(n_rows, length))).astype(np.int32), topic
+    rng = np.random.default_rng(0)
+    topic = rng.integers(3, size=(n_rows, 1))
+    return (topic * 10 + rng.integers(10, size=(n_rows, length))).astype(np.int32)
 
 
 def separation(vectors: np.ndarray, groups: np.ndarray) -> float:
@@ -69,10 +67,7 @@ def assert_close(found: np.ndarray, wanted: np.ndarray) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize(
-    ("dim", "window", "n_words"),
-    [(1, 1, 9), (5, 2, 1), (5, 3, 2), (16, 4, 9), (33, 7, 40), (512, 10, 9), (1030, 10, 9), (16, 14, 20)],
-)
+@pytest.mark.parametrize(("dim", "window", "n_words"), [(1, 1, 9), (5, 3, 2), (33, 7, 40), (512, 14, 20)])
 def test_walks_follow_the_equations(dim: int, window: int, n_words: int):
     rng = np.random.default_rng(dim + window)
     walks = rng.integers(n_words, size=(4, 15)).astype(np.int32)
@@ -98,7 +93,7 @@ def test_walks_follow_the_equations(dim: int, window: int, n_words: int):
 
 
 @pytest.mark.parametrize("learn", [True, False])
-@pytest.mark.parametrize("dim", [1, 5, 33, 512])
+@pytest.mark.parametrize("dim", [1, 33, 512])
 def test_documents_follow_the_equations(dim: int, learn: bool):
     rng = np.random.default_rng(dim)
     tokens, ptr = rng.integers(9, size=40).astype(np.int32), np.array([0, 15, 15, 16, 40])
@@ -120,13 +115,6 @@ def test_documents_follow_the_equations(dim: int, learn: bool):
     assert_close(outputs, o)
 
 
-@pytest.mark.parametrize("n_words", [2, 60])
-def test_wide_windows_and_repeated_words_do_not_diverge(n_words: int):
-    walks = np.random.default_rng(0).integers(n_words, size=(100, 100)).astype(np.int32)
-    vectors = word_vectors(walks, n_words, dim=25, window=50, epochs=5)
-    assert np.isfinite(vectors).all() and np.linalg.norm(vectors, axis=1).max() < 20
-
-
 def test_negatives_are_drawn_by_three_quarters_of_their_counts():
     counts = np.array([1, 0, 16, 81, 10_000])
     share = np.bincount(noise_table(counts), minlength=5) / len(noise_table(counts))
@@ -136,7 +124,7 @@ def test_negatives_are_drawn_by_three_quarters_of_their_counts():
 
 def test_word_vectors_find_topics_as_gensim_does():
     gensim = pytest.importorskip("gensim.models")
-    walks, _ = topics(600, 20)
+    walks = topics(600, 20)
     groups = np.arange(30) // 10
     ours = word_vectors(walks, 30, dim=16, window=5, epochs=5)
     usual = {"vector_size": 16, "window": 5, "sg": 1, "min_count": 1, "sample": 0, "epochs": 5}
@@ -144,30 +132,13 @@ def test_word_vectors_find_topics_as_gensim_does():
     reference = theirs.wv.vectors[[theirs.wv.key_to_index[word] for word in range(30)]]
     assert separation(ours, groups) > 0.5
     assert separation(ours, groups) == pytest.approx(separation(reference, groups), abs=0.25)
-    lengths = [np.median(np.linalg.norm(vectors, axis=1)) for vectors in (ours, reference)]
-    assert lengths[0] == pytest.approx(lengths[1], rel=0.5)
 
 
-def test_documents_are_learned_and_inferred():
-    tokens, topic = topics(60, 40)
-    ptr, keys = np.arange(61) * 40, np.arange(60).astype(np.uint64)
-    settings = {"epochs": 30, "random_state": 5}
-    vectors, outputs, counts = document_vectors(tokens.reshape(-1), ptr, keys, 30, dim=12, **settings)
-    assert separation(vectors, topic) > 0.5
-    inferred = infer_documents(tokens.reshape(-1), ptr, keys, outputs, counts, **settings)
-    assert separation(np.vstack([vectors, inferred]), np.tile(topic, 2)) > 0.5
-    part = infer_documents(tokens[7:9].reshape(-1), ptr[:3], keys[7:9], outputs, counts, **settings)
-    assert np.array_equal(part, inferred[7:9])  # no document looks at another
-
-
-def test_seeds_and_unused_words():
-    walks, _ = topics(50, 10)
-    first = word_vectors(walks, 31, dim=8, window=3, random_state=1)
-    assert np.array_equal(first, word_vectors(walks, 31, dim=8, window=3, random_state=1))
-    assert not np.array_equal(first, word_vectors(walks, 31, dim=8, window=3, random_state=2))
+def test_unused_words_keep_their_first_vector():
+    walks = topics(50, 10)
+    first = word_vectors(walks, 31, dim=8, window=3)
     longer = np.hstack([walks, np.full((50, 4), -1, np.int32)])
-    assert np.array_equal(first, word_vectors(longer, 31, dim=8, window=3, random_state=1))
+    assert np.array_equal(first, word_vectors(longer, 31, dim=8, window=3))
     start = first_vectors(np.arange(10_000, dtype=np.uint64), 8)
-    assert np.abs(start).max() <= 1 / 16
+    assert np.abs(start).max() <= 1 / 16 and np.abs(first[30]).max() <= 1 / 16
     assert start.std() == pytest.approx(1 / 8 / np.sqrt(12), rel=0.02)
-    assert np.abs(first[30]).max() <= 1 / 16  # never seen, never moved

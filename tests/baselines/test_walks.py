@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from infograph import as_graphset
-from infograph.baselines.walks import adjacency, random_walks, scan
+from infograph.baselines.walks import random_walks
 
 # a triangle with a tail, a second triangle, a leaf and a self-loop: every case of alpha occurs
 EDGES = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3), (2, 6), (6, 6)]
@@ -55,26 +55,6 @@ def test_steps_have_the_exact_probabilities(p, q):
         freedom += len(expected) - 1
     assert freedom >= 2
     assert chi2.ppf(1e-4, freedom) < statistic < chi2.ppf(1 - 1e-4, freedom)
-
-
-def test_the_exact_scan_has_the_same_probabilities():
-    graph = weighted()
-    matrix = adjacency(as_graphset([graph]))
-    matrix.data = np.array([graph[u][v]["w"] for u, v in zip(*matrix.nonzero(), strict=True)])
-    cumulative = np.concatenate([np.cumsum(matrix[v].data) for v in range(7)])
-    shares = (np.arange(20_000) + 0.5) / 20_000
-    for before, at in [(0, 2), (3, 2), (4, 3), (6, 6)]:
-        ptr, targets = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-        drawn = [scan(ptr, targets, cumulative, before, at, 0.3, 3.0, share) for share in shares]
-        share = np.bincount(drawn, minlength=7) / len(shares)
-        np.testing.assert_allclose(share, exact(graph, before, at, 0.3, 3.0), atol=2e-4)
-
-
-def test_first_steps_follow_weights_and_multiplicity():
-    graphs = as_graphset([(np.array([[0, 0, 0, 1, 2], [1, 1, 2, 0, 0]]), 3)])
-    walks = random_walks(graphs, per_node=6000, length=2, random_state=1)
-    steps = walks[walks[:, 0] == 0, 1]
-    assert (steps == 1).mean() == pytest.approx(2 / 3, abs=0.02)  # there are two arcs to node 1
 
 
 def test_a_graph_has_the_same_walks_in_any_set(corner_cases):

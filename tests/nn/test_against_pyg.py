@@ -7,9 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from benchmarks.reference import PerNode
-from infograph import MutualInformation, load_dataset
+from infograph import MutualInformation, as_graphset, load_dataset
 from infograph.data.colours import Colouring, refine
 from infograph.data.graphset import GraphSet
 from infograph.nn.batch import Batcher
@@ -126,11 +127,7 @@ def test_learned_eps_counts_the_own_state_once_more(corner_cases):
 
 
 def test_weights_multiply_messages():
-    from infograph import as_graphset
-
     edges = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 1]])
-    from torch_geometric.data import Data
-
     weight = torch.tensor([0.5, 2.0, 1.5, 3.0])
     x = torch.randn(3, 2, generator=torch.Generator().manual_seed(0))
     graphs = as_graphset([Data(x=x, edge_index=edges, edge_weight=weight)] * 2)
@@ -141,19 +138,3 @@ def test_weights_multiply_messages():
     total = x + torch.zeros_like(x).index_add_(0, edges[1], weight[:, None] * x[edges[0]])
     expected = torch.relu(layer.second(torch.relu(layer.first(total))))
     torch.testing.assert_close(encoder(batch)[0][batch.node_colour], torch.cat([expected, expected]))
-
-
-def test_a_batch_holds_only_its_own_colours():
-    graphs = load_dataset("MUTAG")
-    colouring = refine(graphs, 4)
-    batcher = Batcher(colouring)
-    chosen = np.array([5, 100, 7])
-    batch = batcher.batch(chosen, nodes=True)
-    nodes = np.concatenate([np.arange(graphs.node_ptr[g], graphs.node_ptr[g + 1]) for g in chosen])
-    assert batch.copies.tolist() == [1, 1, 1]
-    for k, round_ in enumerate(batch.rounds, start=1):
-        distinct = np.unique(colouring.node_colours[k][nodes])
-        assert round_.members.shape == (3, len(distinct))
-        assert float(round_.counts.sum()) == len(nodes)
-    again = batcher.batch(chosen)
-    torch.testing.assert_close(again.x, batch.x)

@@ -8,107 +8,40 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.enn_reference import EnnReference
-from infograph.data.convert import Record, assemble
-from infograph.data.graphset import GraphSet
-from infograph.data.schema import Column, Schema
 from infograph.nn.enn import ENNEncoder
-from infograph.nn.pairs import LinkBatcher, buckets, link_width
-
-BONDS = ("single", "double", "triple", "aromatic")
-
-
-def random_molecules(sizes: list[int], seed: int = 0, *, floats: int = 0, positions: bool = True) -> GraphSet:
-    """Random atoms in space with random bonds, some of them repeated or missing."""
-    rng = np.random.default_rng(seed)
-    records = []
-    for size in sizes:
-        bonded = rng.random((size, size)) < 0.3
-        source, target = np.nonzero(np.triu(bonded, 1))
-        kinds = rng.choice(BONDS, len(source))
-        node = {"element": rng.choice(["H", "C", "N"], size).astype(object)}
-        if positions:
-            node["position"] = rng.normal(size=(size, 3)) * 2
-        edge = {"bond": np.tile(kinds, 2).astype(object)}
-        if floats:
-            edge["strength"] = np.tile(rng.normal(size=(len(source), floats)), (2, 1))
-        edges = np.hstack([[source, target], [target, source]])
-        records.append(Record(size, edges, node=node, edge=edge))
-    known = Schema(
-        node=(
-            Column("element", "categorical", categories=("H", "C", "N")),
-            Column("position", "float", width=3, role="position", used=True),
-        ),
-        edge=(Column("bond", "categorical", categories=BONDS),),
-    )
-    return assemble(records, columns=known)
+from infograph.nn.pairs import LinkBatcher, link_width
+from tests.objectives.loops import toy_molecules
 
 
-def outputs(network: nn.Module, states: list[Tensor], vectors: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """Everything to compare: states, vectors, and the gradients of one function of both."""
-    generator = torch.Generator().manual_seed(1)
-    value = sum(
-        (t * torch.rand(t.shape, generator=generator, dtype=t.dtype)).sum() for t in (*states, vectors)
-    )
+def outputs(network: nn.Module, states: list[Tensor], vectors: Tensor) -> list[Tensor]:
+    """States and vectors; the network then has the gradients of one function of both."""
+    generator, found = torch.Generator().manual_seed(1), [*states, vectors]
     network.zero_grad()
-    value.backward()
-    return [*states, vectors], [p.grad for p in network.parameters()]
+    sum((t * torch.rand(t.shape, generator=generator, dtype=t.dtype)).sum() for t in found).backward()
+    return found
 
 
-def compare(graphs: GraphSet, chosen: list[int], seed: int = 0, dim: int = 8) -> None:
-    torch.manual_seed(seed)
-    ours = ENNEncoder(3, link_width(graphs.schema), dim=dim, hidden=16).double()
-    with torch.no_grad():
-        for parameter in ours.parameters():
-            parameter.normal_(std=0.4)
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        *(([*sizes], {}) for sizes in ((5,), (1, 2, 3), (9, 9, 9), (4, 30, 12, 5, 1, 17))),
+        *(([6, 1, 11, 4], {"positions": False, "floats": floats}) for floats in (0, 1, 3)),
+        ([6, 8, 7], {"floats": 2}),
+    ],
+)
+def test_equals_pyg(sizes: list[int], options: dict[str, int]) -> None:
+    """Pairs of nodes with positions, or arcs; bonds with numbers of their own."""
+    graphs, order = toy_molecules(sizes, **options), np.arange(len(sizes))[::-1]
+    torch.manual_seed(0)
+    ours = ENNEncoder(2, link_width(graphs.schema), dim=8, hidden=16).double()
+    for parameter in ours.parameters():
+        parameter.data.normal_(std=0.4)
     reference = EnnReference.like(ours)
-    batch = LinkBatcher(graphs, 3).batch(np.array(chosen))
+    batch = LinkBatcher(graphs, 3).batch(order)
     states = ours(batch)
-    values, gradients = outputs(ours, states, ours.vectors(states, batch.to(torch.float64)))
-    expected = outputs(reference, *reference(graphs[np.array(chosen)], torch.float64))
-    for value, wanted in zip(values, expected[0], strict=True):
+    values = outputs(ours, states, ours.vectors(states, batch.to(torch.float64)))
+    expected = outputs(reference, *reference(graphs[order], torch.float64))
+    for value, wanted in zip(values, expected, strict=True):
         torch.testing.assert_close(value, wanted, rtol=1e-9, atol=1e-10)
     for name, wanted in reference.gradients().items():
         torch.testing.assert_close(dict(ours.named_parameters())[name].grad, wanted, rtol=1e-8, atol=1e-9)
-    assert len(gradients) == len(expected[1])
-
-
-@pytest.mark.parametrize("sizes", [[5], [1, 2, 3], [9, 9, 9], [4, 30, 12, 5, 1, 17]])
-def test_all_pairs_equal_pyg(sizes: list[int]) -> None:
-    graphs = random_molecules(sizes)
-    compare(graphs, list(range(len(sizes))))
-
-
-@pytest.mark.parametrize("floats", [0, 1, 3])
-def test_arcs_equal_pyg(floats: int) -> None:
-    compare(random_molecules([6, 1, 11, 4], positions=False, floats=floats), [3, 0, 2, 1])
-
-
-def test_continuous_edge_columns_beside_positions_equal_pyg() -> None:
-    compare(random_molecules([6, 8, 7], floats=2), [2, 0])
-
-
-def test_a_float32_batch_agrees_to_six_digits() -> None:
-    graphs = random_molecules([9, 14, 18, 20] * 5, seed=3)
-    torch.manual_seed(0)
-    ours = ENNEncoder(3, 5)
-    batch = LinkBatcher(graphs, 3).batch(np.arange(20))
-    states, reference = ours(batch), EnnReference.like(ours)
-    expected_states, expected = reference(graphs, torch.float32)
-    assert (ours.vectors(states, batch) - expected).abs().max() < 1e-6
-    assert (states[-1] - expected_states[-1]).abs().max() < 1e-6
-
-
-def test_a_graph_does_not_depend_on_its_neighbours_in_the_batch() -> None:
-    graphs = random_molecules([9, 14, 18, 40, 2])
-    batcher = LinkBatcher(graphs, 3)
-    network = ENNEncoder(3, 5).double()
-    together = network.vectors(network(batcher.batch(np.arange(5))), batcher.batch(np.arange(5)))
-    for graph in range(5):
-        batch = batcher.batch(np.array([graph]))
-        torch.testing.assert_close(network.vectors(network(batch), batch)[0], together[graph])
-
-
-def test_buckets_hold_graphs_of_similar_size() -> None:
-    sizes = np.array([9, 3, 30, 10, 13, 1, 4])
-    found = [sizes[bucket].tolist() for bucket in buckets(sizes)]
-    assert found == [[1], [3, 4], [9, 10, 13], [30]]

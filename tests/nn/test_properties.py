@@ -1,4 +1,4 @@
-"""Properties of encoders and readouts that hold for any graph."""
+"""Sparse products, and users' encoders."""
 
 from __future__ import annotations
 
@@ -9,30 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infograph import as_graphset
-from infograph.data.colours import refine
 from infograph.errors import InvalidParameter
-from infograph.nn.batch import Batcher, SparseMatrix
-from infograph.nn.encoder import NodeEncoder, read_out
-from infograph.nn.gin import GINEncoder, split_width
-
-
-@given(st.integers(0, 10_000), st.integers(2, 9))
-def test_vectors_do_not_depend_on_the_order_of_nodes(seed, n):
-    rng = np.random.default_rng(seed)
-    edges = rng.integers(0, n, size=(2, 2 * n))
-    kinds = rng.integers(0, 2, size=n)
-    order = rng.permutation(n)
-    place = np.argsort(order)
-    graphs = as_graphset([(edges, kinds), (place[edges][:, rng.permutation(2 * n)], kinds[order])])
-    colouring = refine(graphs, 3)
-    torch.manual_seed(seed)
-    encoder = GINEncoder(colouring.node_table.shape[1], [4, 4, 4]).eval()
-    batch = Batcher(colouring).batch(np.arange(2))
-    states = encoder(batch)
-    for state, round_ in zip(states, batch.rounds, strict=True):
-        for how in ("sum", "mean", "max"):
-            vectors = read_out(state, round_.members, batch.sizes, how)
-            assert len(vectors) == 1  # the same kind of graph
+from infograph.nn.batch import SparseMatrix
+from infograph.nn.encoder import NodeEncoder
 
 
 @given(st.integers(0, 10_000))
@@ -48,14 +27,6 @@ def test_sparse_products_are_dense_ones(seed):
     gradient = torch.randn_like(product)
     (found,) = torch.autograd.grad(product, x, gradient)
     torch.testing.assert_close(found, torch.from_numpy(dense).double().T @ gradient)
-
-
-@pytest.mark.parametrize(("dim", "layers"), [(512, 4), (512, 12), (7, 3), (5, 5)])
-def test_widths_add_up(dim, layers):
-    widths = split_width(dim, layers)
-    assert sum(widths) == dim
-    assert len(widths) == layers
-    assert max(widths) - min(widths) <= 1
 
 
 class TwoLayers(torch.nn.Module):

@@ -53,21 +53,21 @@ def world(graphs: GraphSet, n_outputs: int, encoder: EncoderSpec, dim: int = 8) 
     return World(align(graphs, schema_for(encoder, graphs, None, None)), encoder, dim, n_outputs)
 
 
-def toy_molecules(sizes: Sequence[int], seed: int = 0) -> GraphSet:
-    """Random atoms in space with random bonds."""
-    rng = np.random.default_rng(seed)
+def toy_molecules(sizes: Sequence[int], *, floats: int = 0, positions: bool = True) -> GraphSet:
+    """Random atoms, in space, with random bonds that have some more numbers."""
+    rng = np.random.default_rng(0)
     records = []
     for size in sizes:
         source, target = np.nonzero(np.triu(rng.random((size, size)) < 0.4, 1))
-        bond = np.tile(rng.choice(BONDS, len(source)), 2).astype(object)
-        node = {
-            "element": rng.choice(["H", "C"], size).astype(object),
-            "position": rng.normal(size=(size, 3)),
-        }
-        edges = np.hstack([[source, target], [target, source]])
-        records.append(Record(size, edges, node=node, edge={"bond": bond}))
+        edge = {"bond": np.tile(rng.choice(BONDS, len(source)), 2).astype(object)}
+        node = {"element": rng.choice(["H", "C"], size).astype(object)}
+        if positions:
+            node["position"] = rng.normal(size=(size, 3))
+        if floats:
+            edge["strength"] = np.tile(rng.normal(size=(len(source), floats)), (2, 1))
+        records.append(Record(size, np.hstack([[source, target], [target, source]]), node=node, edge=edge))
     element = Column("element", "categorical", categories=("H", "C"))
-    position = Column("position", "float", width=3, role="position")
+    position = Column("position", "float", width=3, role="position", used=True)
     bonds = Column("bond", "categorical", categories=BONDS)
     return assemble(records, columns=Schema(node=(element, position), edge=(bonds,)))
 

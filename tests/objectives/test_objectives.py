@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from infograph import (
     ENN,
@@ -17,11 +18,12 @@ from infograph import (
     InfoGraphWithLabels,
     MeanTeacher,
     MutualInformation,
+    PiModel,
     PseudoLabel,
     Supervised,
+    VirtualAdversarial,
     load_dataset,
 )
-from infograph.objectives.infograph_star import transfer_loss
 from infograph.objectives.objective import Classification, Regression
 from tests.objectives.loops import (
     cross_entropy,
@@ -37,19 +39,35 @@ from tests.objectives.loops import (
 
 NAN = float("nan")
 VALUES = torch.tensor([[0.3, NAN], [NAN, -1.2], [2.0, 0.1], [-0.4, 0.7]], dtype=torch.float64)
-CLASSES = torch.tensor([2, 0, 1, 1])
+CLASSES = torch.tensor([2, -1, 1, 0])  # the second is not known
 LABELLED, UNLABELLED = [0, 1, 2, 3], [4, 0, 5, 1, 6]  # unlabelled graphs may be labelled ones, too
 TASKS = {"regression": (Regression(2), VALUES, squared_error)}
 TASKS["classification"] = (Classification(3), CLASSES, cross_entropy)
 tasks = pytest.mark.parametrize("task", TASKS)
 
 
-def world_of(encoder: str, task: str):
-    n_outputs = TASKS[task][0].n_outputs
-    if encoder == "enn":
-        return world(toy_molecules([4, 1, 6, 3, 5, 2, 4]), n_outputs, ENN(layers=3))
-    mutag = load_dataset("MUTAG")[[0, 3, 30, 3, 5, 0, 7]]  # three graphs are there twice
-    return world(mutag, n_outputs, GIN(layers=3))
+class Case:
+    """An objective's network in training mode, one update, and its loss; the loops take the same weights."""
+
+    def __init__(self, objective, encoder: str, task: str) -> None:
+        self.objective, (self.kind, self.targets, self.loop) = objective, TASKS[task]
+        mutag = load_dataset("MUTAG")[[0, 3, 30, 3, 5, 0, 7]]  # three graphs are there twice
+        graphs = toy_molecules([4, 1, 6, 3, 5, 2, 4]) if encoder == "enn" else mutag
+        spec = ENN(layers=3) if encoder == "enn" else GIN(layers=3)
+        self.world = world(graphs, self.kind.n_outputs, spec)
+        self.network = objective.build(self.world.make, self.kind).double().train()
+        self.step = self.world.step(LABELLED, UNLABELLED, self.targets, number=4)
+
+    def terms(self, seed: int = 0):
+        torch.manual_seed(seed)
+        return self.objective.loss(self.network, self.step, self.kind)
+
+    def predicted(self, chosen: list[int], part: str = "predictor") -> Tensor:
+        return predictions(self.network[part], self.world.some(chosen))
+
+    @property
+    def supervised(self) -> Tensor:
+        return self.loop(self.predicted(LABELLED), self.targets)
 
 
 @pytest.fixture(params=["gin", "enn"])
@@ -81,42 +99,36 @@ def assert_equal(network: nn.Module, loss: Tensor, expected: Tensor) -> None:
 
 @tasks
 def test_supervised(encoder, task):
-    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
-    objective = Supervised()
-    network = objective.build(world.make, kind).double().train()
-    terms = objective.loss(network, world.step(LABELLED, [], targets), kind)
-    expected = loop(predictions(network.predictor, world.some(LABELLED)), targets)
-    assert_equal(network, terms.total, expected)
+    case = Case(Supervised(), encoder, task)
+    terms = case.terms()
+    assert_equal(case.network, terms.total, case.supervised)
     assert terms.shown["supervised"].item() == terms.total.item()
 
 
 @tasks
 @pytest.mark.parametrize("patches", ["all", "last"])
 def test_equation_6(encoder, task, patches):
-    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
-    objective = InfoGraphWithLabels(0.03, MutualInformation(patches=patches))
-    network = objective.build(world.make, kind).double().train()
-    terms = objective.loss(network, world.step(LABELLED, UNLABELLED, targets), kind)
-    supervised = loop(predictions(network.predictor, world.some(LABELLED)), targets)
-    unsupervised = patch_loss(network.predictor.encoder, network.local_global, world.some(UNLABELLED))
-    assert_equal(network, terms.total, supervised + 0.03 * unsupervised)
+    case = Case(InfoGraphWithLabels(0.03, MutualInformation(patches=patches)), encoder, task)
+    terms, net = case.terms(), case.network
+    unsupervised = patch_loss(net.predictor.encoder, net.local_global, case.world.some(UNLABELLED))
+    assert_equal(net, terms.total, case.supervised + 0.03 * unsupervised)
     assert terms.shown["unsupervised"].item() == pytest.approx(unsupervised.item(), rel=1e-6)
 
 
-def star_terms(network, world, targets, loop, *, layers, scaled: bool, detach: bool = False):
+def star_terms(case: Case, layers: list[int]):
     """Supervised, unsupervised and transfer term of Eq. 8, as a mean over their own graphs each."""
-    everyone = LABELLED + UNLABELLED
-    supervised = loop(predictions(network.predictor, world.some(everyone))[: len(LABELLED)], targets)
-    unsupervised = patch_loss(network.teacher, network.local_global, world.some(UNLABELLED))
-    own = node_states(network.predictor.encoder, world.some(everyone))
-    other = node_states(network.teacher, world.some(UNLABELLED))
-    sizes = world.some(UNLABELLED).sizes.tolist() if scaled else [1] * len(UNLABELLED)
+    net, everyone, objective = case.network, LABELLED + UNLABELLED, case.objective
+    every, some = case.world.some(everyone), case.world.some(UNLABELLED)
+    supervised = case.loop(case.predicted(everyone)[: len(LABELLED)], case.targets)
+    unsupervised = patch_loss(net.teacher, net.local_global, some)
+    own, other = node_states(net.predictor.encoder, every), node_states(net.teacher, some)
+    sizes = some.sizes.tolist() if objective.transfer_scale == "graph" else [1] * len(UNLABELLED)
     transfer = torch.zeros((), dtype=torch.float64)
     for k in layers:
-        student = graph_level(network.predictor.encoder, own[k], world.some(everyone))[len(LABELLED) :]
-        teacher = graph_level(network.teacher, other[k], world.some(UNLABELLED))
-        teacher = teacher.detach() if detach else teacher
-        transfer = transfer + transfer_loop(*network.projections[k], student, teacher, sizes)
+        student = graph_level(net.predictor.encoder, own[k], every)[len(LABELLED) :]
+        teacher = graph_level(net.teacher, other[k], some)
+        teacher = teacher.detach() if objective.detach_teacher else teacher
+        transfer = transfer + transfer_loop(*net.projections[k], student, teacher, sizes)
     return supervised, unsupervised, transfer
 
 
@@ -125,124 +137,140 @@ def star_terms(network, world, targets, loop, *, layers, scaled: bool, detach: b
     ("settings", "layers"),
     [
         ({"transfer": "all"}, [0, 1, 2]),
-        ({"transfer": "last"}, [2]),
         ({"transfer": "all", "transfer_scale": "mean"}, [0, 1, 2]),
         ({"transfer": "last", "detach_teacher": True}, [2]),
     ],
 )
 def test_equation_8(encoder, task, settings, layers):
-    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
-    objective = InfoGraphStar(0.7, **settings)
-    network = objective.build(world.make, kind).double().train()
-    terms = objective.loss(network, world.step(LABELLED, UNLABELLED, targets), kind)
-    how = {"scaled": "transfer_scale" not in settings, "detach": objective.detach_teacher}
-    expected = star_terms(network, world, targets, loop, layers=layers, **how)
+    case = Case(InfoGraphStar(0.7, **settings), encoder, task)
+    terms, expected = case.terms(), star_terms(case, layers)
     for name, value in zip(("supervised", "unsupervised", "transfer"), expected, strict=True):
         assert terms.shown[name].item() == pytest.approx(value.item(), rel=1e-6), name
-    assert_equal(network, terms.total, expected[0] + expected[1] + 0.7 * expected[2])
+    assert_equal(case.network, terms.total, expected[0] + expected[1] + 0.7 * expected[2])
 
 
 def test_a_random_layer_is_one_of_all_and_not_multiplied(encoder):
-    world, (kind, targets, loop) = world_of(encoder, "regression"), TASKS["regression"]
-    objective = InfoGraphStar()
-    network = objective.build(world.make, kind).double().train()
-    step = world.step(LABELLED, UNLABELLED, targets)
-    each = [star_terms(network, world, targets, loop, layers=[k], scaled=True)[2].item() for k in range(3)]
+    case = Case(InfoGraphStar(), encoder, "regression")
+    each = [star_terms(case, [k])[2].item() for k in range(3)]
     seen = set()
-    for _ in range(24):
-        found = objective.loss(network, step, kind).shown["transfer"].item()
+    for seed in range(24):
+        found = case.terms(seed).shown["transfer"].item()
         distances = [abs(found - value) for value in each]
         assert min(distances) < 1e-6 * max(each)
         seen.add(distances.index(min(distances)))
-    assert seen == {0, 1, 2}  # each has its turn; one is left out once in 17,000 times
-
-
-@pytest.mark.parametrize("detach", [False, True])
-def test_whom_the_transfer_term_moves(encoder, detach):
-    world = world_of(encoder, "regression")
-    objective = InfoGraphStar(transfer="all", detach_teacher=detach)
-    network = objective.build(world.make, Regression(2))
-    step = world.step(LABELLED, UNLABELLED, VALUES.float())
-    objective.loss(network, step, Regression(2)).shown["transfer"].backward()
-    moved = {name for name, p in network.named_parameters() if p.grad is not None and p.grad.any()}
-    assert any(name.startswith("predictor.encoder.") for name in moved)
-    assert any(name.startswith("teacher.") for name in moved) != detach
-    assert not any(name.startswith(("predictor.head.", "local_global.")) for name in moved)
-    assert {int(name.split(".")[1]) for name in moved if name.startswith("projections.")} == {0, 1, 2}
+    assert seen == {0, 1, 2}
 
 
 @tasks
 def test_mean_teacher(encoder, task):
-    world, (kind, targets, loop) = world_of(encoder, task), TASKS[task]
-    objective = MeanTeacher(weight=0.4, ramp_up=10)
-    network = objective.build(world.make, kind).double().train()
-    with torch.no_grad():
-        for weight in network.teacher.parameters():
-            weight.add_(torch.randn_like(weight), alpha=0.1)
-    terms = objective.loss(network, world.step(LABELLED, UNLABELLED, targets, number=4), kind)
-    student = predictions(network.predictor, world.some(UNLABELLED))
-    teacher = predictions(network.teacher, world.some(UNLABELLED)).detach()
+    case = Case(MeanTeacher(weight=0.4, ramp_up=10), encoder, task)
+    for name, own in case.network.teacher.named_parameters():
+        assert torch.equal(own, case.network.predictor.get_parameter(name)) and not own.requires_grad
+        own.add_(torch.randn_like(own), alpha=0.1)
+    student, teacher = case.predicted(UNLABELLED), case.predicted(UNLABELLED, "teacher").detach()
     if task == "classification":
         student, teacher = student.softmax(1), teacher.softmax(1)
     squares = [(a - b) ** 2 for a, b in zip(student.flatten(), teacher.flatten(), strict=True)]
     distance = sum(squares) / len(squares)
-    supervised = loop(predictions(network.predictor, world.some(LABELLED)), targets)
-    weight = 0.4 * np.exp(-5 * (1 - 4 / 10) ** 2)
     assert distance > 0
-    assert_equal(network, terms.total, supervised + weight * distance)
-    assert not any(parameter.requires_grad for parameter in network.teacher.parameters())
+    weight = 0.4 * np.exp(-5 * (1 - 4 / 10) ** 2)  # the fifth of ten updates in which it rises
+    assert_equal(case.network, case.terms().total, case.supervised + weight * distance)
+    assert MeanTeacher.predicts == "teacher" and case.objective.weight_at(10) == 0.4
+
+
+@pytest.mark.parametrize(("decay", "n_updates"), [(0.999, 12), (0.75, 12), (0.0, 3), (1.0, 7)])
+def test_the_average_of_mean_teacher_is_its_closed_form(decay, n_updates):
+    """While 1 - 1/(t+1) < decay it is the mean of all students so far, then an exponential one."""
+    network, students = Case(MeanTeacher(), "gin", "regression").network, []
+    for number in range(n_updates):
+        with torch.no_grad():
+            for weight in network.predictor.parameters():
+                weight.add_(torch.randn_like(weight))
+        MeanTeacher(decay=decay).after_update(network, number)
+        students.append([weight.detach().clone() for weight in network.predictor.parameters()])
+    n_mean = sum(1 - 1 / (t + 1) <= decay for t in range(n_updates))  # students in the plain mean
+    n_exponential = n_updates - n_mean
+    shares = [decay**n_exponential / n_mean] * n_mean
+    shares += [(1 - decay) * decay ** (n_exponential - 1 - step) for step in range(n_exponential)]
+    for place, own in enumerate(network.teacher.parameters()):
+        expected = sum(share * student[place] for share, student in zip(shares, students, strict=True))
+        torch.testing.assert_close(own.detach(), expected)
+
+
+@tasks
+@pytest.mark.parametrize("method", [MeanTeacher, PiModel])
+def test_equal_networks_without_noise_agree(encoder, task, method):
+    """BatchNorm in training mode makes no distance of its own."""
+    assert Case(method(noise=0.0), encoder, task).terms().shown["consistency"].item() < 1e-12
+
+
+@tasks
+def test_pi_model_compares_two_draws_of_noise(encoder, task):
+    case = Case(PiModel(weight=0.3, noise=0.2), encoder, task)
+    terms = case.terms(seed=5)
+    torch.manual_seed(5)
+    batches = [case.step.labelled, case.step.unlabelled, case.step.unlabelled]
+    changed = [replace(batch, x=batch.x + 0.2 * torch.randn_like(batch.x)) for batch in batches]
+    labelled, once, again = (case.network.predictor(batch) for batch in changed)
+    if task == "classification":
+        once, again = once.softmax(1), again.softmax(1)
+    distance = ((once - again) ** 2).mean()
+    assert distance.item() > 0
+    assert_equal(case.network, terms.total, case.kind.loss(labelled, case.targets) + 0.3 * distance)
+
+
+@tasks
+def test_adversarial_loss_is_its_equation(encoder, task):
+    """The direction is the gradient of the divergence at a tiny random change, per node."""
+    case = Case(VirtualAdversarial(weight=0.6, radius=0.3), encoder, task)
+    batch, predict = case.step.unlabelled, case.network.predictor
+    terms = case.terms(seed=3)
+    kept = [buffer.clone() for name, buffer in predict.named_buffers() if "running" in name]
+    torch.manual_seed(3)
+    before = predict(batch).detach()
+    trial = (1e-3 * normalize(torch.randn_like(batch.x), dim=1)).requires_grad_()
+
+    def divergence(after):
+        if task == "regression":
+            return ((after - before) ** 2).mean()
+        pairs = zip(before.softmax(1), after.softmax(1), strict=True)
+        return sum((a * (a / b).log()).sum() for a, b in pairs) / len(before)
+
+    (slope,) = torch.autograd.grad(divergence(predict(replace(batch, x=batch.x + trial))), trial)
+    length = slope.norm(dim=1, keepdim=True).clamp(min=1e-12)
+    expected = divergence(predict(replace(batch, x=batch.x + 0.3 * slope / length)))
+    supervised = case.kind.loss(predict(case.step.labelled), case.targets)
+    assert terms.shown["adversarial"].item() == pytest.approx(expected.item(), rel=1e-5)
+    assert terms.total.item() == pytest.approx((supervised + 0.6 * expected).item(), rel=1e-5)
+    torch.manual_seed(0)  # the same weights, and no changed graphs: these leave no trace in BatchNorm
+    plain = Case(MeanTeacher(), encoder, task)
+    plain.network.predictor.load_state_dict(predict.state_dict())
+    for module in plain.network.predictor.modules():
+        if hasattr(module, "reset_running_stats"):
+            module.reset_running_stats()
+    plain.terms()
+    found = [b for name, b in plain.network.predictor.named_buffers() if "running" in name]
+    for buffer, other in zip(kept, found, strict=True):
+        torch.testing.assert_close(buffer, other)
 
 
 def test_pseudo_labels(encoder):
-    world = world_of(encoder, "classification")
-    objective, kind = PseudoLabel(weight=0.5), Classification(3)
-    network = objective.build(world.make, kind).double().train()
-    outputs = predictions(network.predictor, world.some(LABELLED + UNLABELLED))
+    case = Case(PseudoLabel(weight=0.5), encoder, "classification")
+    outputs = case.predicted(LABELLED + UNLABELLED)
     likeliest = outputs[len(LABELLED) :].softmax(1).max(1).values
-    objective.threshold = float(np.unique(likeliest.detach().numpy().round(9))[1:3].mean())
-    confident = [probability for probability in likeliest if probability > objective.threshold]
+    threshold = case.objective.threshold = float(np.unique(likeliest.detach().numpy().round(9))[1:3].mean())
+    confident = [probability for probability in likeliest if probability > threshold]
     assert 0 < len(confident) < len(UNLABELLED)
-    terms = objective.loss(network, world.step(LABELLED, UNLABELLED, CLASSES), kind)
     pseudo = sum(-probability.log() for probability in confident) / len(UNLABELLED)
-    supervised = cross_entropy(outputs[: len(LABELLED)], CLASSES)
-    assert_equal(network, terms.total, supervised + 0.5 * pseudo)
+    terms, supervised = case.terms(), cross_entropy(outputs[: len(LABELLED)], CLASSES)
+    assert_equal(case.network, terms.total, supervised + 0.5 * pseudo)
     assert terms.shown["confident"].item() == pytest.approx(len(confident) / len(UNLABELLED))
 
 
 def test_entropy(encoder):
-    world = world_of(encoder, "classification")
-    objective, kind = Entropy(weight=0.5), Classification(3)
-    network = objective.build(world.make, kind).double().train()
-    terms = objective.loss(network, world.step(LABELLED, UNLABELLED, CLASSES), kind)
-    outputs = predictions(network.predictor, world.some(LABELLED + UNLABELLED))
+    case = Case(Entropy(weight=0.5), encoder, "classification")
+    outputs = case.predicted(LABELLED + UNLABELLED)
     entropies = [-sum(p * p.log() for p in row.softmax(0)) for row in outputs[len(LABELLED) :]]
     entropy = sum(entropies) / len(entropies)
-    assert 0 < entropy.item() < np.log(3)
-    assert_equal(network, terms.total, cross_entropy(outputs[: len(LABELLED)], CLASSES) + 0.5 * entropy)
-
-
-@tasks
-def test_what_is_not_known_does_not_count(encoder, task):
-    """The gradients are those of the labelled subset alone; BatchNorm off, it looks at all graphs."""
-    world, (kind, targets, _) = world_of(encoder, task), TASKS[task]
-    if encoder == "gin":
-        world = replace(world, encoder=GIN(layers=3, norm=False))
-    objective = Supervised()
-    network = objective.build(world.make, kind).double().train()
-    masked = targets.clone()
-    masked[[1, 3]] = NAN if task == "regression" else -1
-    known = [0, 2]
-    loss = objective.loss(network, world.step(LABELLED, [], masked), kind).total
-    alone = objective.loss(network, world.step(known, [], targets[known]), kind).total
-    assert_equal(network, loss, alone)
-
-
-def test_an_untold_pair_is_at_chance_and_a_told_one_at_the_floor():
-    """-I is 2 log 2 where scores say nothing, 0 where they say all; 1/|G| weighs every graph."""
-    sizes = torch.tensor([1, 2, 4])
-    nothing = transfer_loss(torch.zeros(3, 3, dtype=torch.float64), sizes, "mean")
-    assert nothing.item() == pytest.approx(2 * np.log(2))
-    scaled = transfer_loss(torch.zeros(3, 3, dtype=torch.float64), sizes, "graph")
-    assert scaled.item() == pytest.approx(nothing.item() * (1 + 1 / 2 + 1 / 4) / 3)
-    told = 80 * torch.eye(3, dtype=torch.float64) - 40
-    assert transfer_loss(told, sizes, "mean").item() == pytest.approx(0, abs=1e-15)
+    supervised = cross_entropy(outputs[: len(LABELLED)], CLASSES)
+    assert_equal(case.network, case.terms().total, supervised + 0.5 * entropy)
