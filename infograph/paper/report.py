@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from infograph.cells import Result
 from infograph.evaluate import Evaluation
@@ -33,7 +33,6 @@ from infograph.paper.table1 import (
     majority,
     read_table1,
     read_variants,
-    table1_cells,
 )
 from infograph.paper.table2 import (
     CONFIDENCE,
@@ -65,8 +64,7 @@ PANEL = 3.2, 2.5  # inches
 MARKERS, STYLES = ("o", "s", "^"), ("-", "--", ":")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A section of the report."""
 
     title: str
@@ -75,8 +73,7 @@ class Part:
     figure: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What was written, and how much of the paper it confirms."""
 
     page: Path
@@ -94,29 +91,24 @@ def write_report(results: Path, out: Path) -> Report:
     """
     table1, table2 = read_table1(results), read_table2(results)
     parts = report_parts(table1, table2, read_variants(results))
-    summary = summarise(table1, table2, results)
-    report = Report(out / "report.html", out / "tables.md", tuple(summary))
-    drawn = [figure for figure in (_epochs(table1), _convergence(table2)) if figure]
-    page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
-    out.mkdir(parents=True, exist_ok=True)
-    for path, content in ((report.page, page), (report.tables, as_tables(parts, summary))):
-        with replaced_file(path) as partial:
-            partial.write_text(content, encoding="utf-8")
-    return report
-
-
-def as_tables(parts: Iterable[Part], summary: Iterable[str]) -> str:
-    """All tables as Markdown."""
+    summary = summarise(table1, table2)
     lines = [f"# {TITLE}", "", *(f"- {plain(each)}" for each in summary), ""]
     for part in parts:
         lines += [f"## {plain(part.title)}", ""]
         for sheet in part.sheets:
             lines += [as_markdown(sheet), ""]
         lines += [*(f"- {plain(remark)}" for remark in part.remarks), ""]
-    return "\n".join(lines)
+    drawn = [figure for figure in (_epochs(table1), _convergence(table2)) if figure]
+    page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
+    report = Report(out / "report.html", out / "tables.md", tuple(summary))
+    out.mkdir(parents=True, exist_ok=True)
+    for path, content in ((report.page, page), (report.tables, "\n".join(lines))):
+        with replaced_file(path) as partial:
+            partial.write_text(content, encoding="utf-8")
+    return report
 
 
-def summarise(table1: Table1, table2: Table2, results: Path) -> list[str]:
+def summarise(table1: Table1, table2: Table2) -> list[str]:
     """How many of the paper's figures lie inside our intervals, and how many of ours above and below."""
     accuracies = [cell for cell in table1.values() if isinstance(cell.published, tuple)]
     ratios = [error for error in table2.errors.values() if error.published is not None]
@@ -130,10 +122,7 @@ def summarise(table1: Table1, table2: Table2, results: Path) -> list[str]:
             f"inside our interval {len(measured) - len(outside)} times; ours is above it {above} times, "
             f"below it {len(outside) - above} times."
         )
-    planned = [*table1_cells(paper_table1().datasets), *table2.plan.cells, *table2.plan.tried]
-    known = {cell.path(results) for cell in planned}
-    others = {path for name in ("table1", "table2") for path in (results / name).glob("*.json")} - known
-    return [*lines, *([f"Result files of other settings, not shown: {len(others)}."] if others else [])]
+    return lines
 
 
 def report_parts(table1: Table1, table2: Table2, variants: Table1) -> list[Part]:
@@ -198,11 +187,8 @@ def table1_sheet(table: Table1) -> Sheet:
 
 def best_accuracies(table: Table1) -> dict[str, float]:
     """The best leak-free mean of every data set."""
-    best: dict[str, float] = {}
-    for (data, _), cell in table.items():
-        if cell.leak_free is not None:
-            best[data] = max(cell.leak_free[0], best.get(data, 0.0))
-    return best
+    found = sorted((cell.leak_free[0], data) for (data, _), cell in table.items() if cell.leak_free)
+    return {data: accuracy for accuracy, data in found}
 
 
 def figure(value: Figure, digits: int) -> str:
@@ -248,12 +234,12 @@ def _table1_remarks(table: Table1) -> list[str]:
 
 def reduced_grids(table: Table1) -> list[str]:
     """The data sets on which InfoGraph's grid is a smaller one, a sentence each."""
-    sentences = []
-    for data, settings in REDUCED.items():
-        if data in measured_sets(table):
-            names = [f"{setting} epochs={epochs}" for setting in settings for epochs in REDUCED_EPOCHS]
-            sentences.append(f"On {data} InfoGraph's grid is reduced to {grid_text(names)}.")
-    return sentences
+    return [
+        f"On {data} InfoGraph's grid is reduced to "
+        f"{grid_text(f'{each} epochs={epochs}' for each in settings for epochs in REDUCED_EPOCHS)}."
+        for data, settings in REDUCED.items()
+        if data in measured_sets(table)
+    ]
 
 
 def grid_text(names: Iterable[str]) -> str:
@@ -272,16 +258,12 @@ def versus_sheet(table: Table1) -> Sheet:
     """InfoGraph against the untrained encoder."""
     rows = []
     for data, (test, repeats) in against_untrained(table).items():
-        direction = "better" if test.difference > 0 else "worse"
-        cells = (
-            data,
-            signed(100 * test.difference, 2),
-            " to ".join(signed(100 * end, 2) for end in test.interval),
-            f"{test.p_value:.3f}" if test.p_value >= 0.001 else "below 0.001",
-            f"{repeats}",
-            direction if test.p_value < 0.05 else "no difference found",
-        )
-        rows.append(tuple(map(text, cells)))
+        difference = signed(100 * test.difference, 2)
+        interval = " to ".join(signed(100 * end, 2) for end in test.interval)
+        p = f"{test.p_value:.3f}" if test.p_value >= 0.001 else "below 0.001"
+        found = "better" if test.difference > 0 else "worse"
+        found = found if test.p_value < 0.05 else "no difference found"
+        rows.append(tuple(map(text, (data, difference, interval, p, str(repeats), found))))
     return Sheet(("data set", "difference, points", "95 % interval", "p", "repeats", ""), tuple(rows))
 
 
@@ -346,11 +328,8 @@ def table2_sheet(table: Table2) -> Sheet:
 
 def least_errors(table: Table2) -> dict[str, float]:
     """The least error of every target."""
-    least: dict[str, float] = {}
-    for (target, _), error in table.errors.items():
-        if error.mae is not None:
-            least[target] = min(error.mae, least.get(target, math.inf))
-    return least
+    found = ((error.mae, target) for (target, _), error in table.errors.items() if error.mae is not None)
+    return {target: mae for mae, target in sorted(found, reverse=True)}
 
 
 def published_error(error: TargetError) -> str:
@@ -389,49 +368,38 @@ def training_remarks(table: Table2) -> list[str]:
     settings: dict[str, dict[str, Any]] = {c.settings["objective"]: c.settings for c in table.plan.cells}
     split, given = settings[REFERENCE], settings[REFERENCE]["parameters"]
     lams = ", ".join(f"lambda {settings[name]['parameters']['lam']:g} for {NAMES[name]}" for name in WEIGHTED)
-    remarks = [
+    remark = (
         f"{given['epochs']} epochs (the paper has {PAPER_EPOCHS}), weight decay {given['weight_decay']:g}, "
         f"{lams}; {split['labelled']:,} labelled molecules, {split['validation']:,} for validation, "
         f"{split['test']:,} for the test, the others unlabelled; seed {split['seed']}."
-    ]
-    if table.plan.open:
-        what = " and ".join(table.plan.open)
-        remarks.append(
-            f"The search for {what} on {SEARCHED} is not over: shown with the values above, not chosen ones."
-        )
-    return remarks
+    )
+    what = " and ".join(table.plan.open)
+    under_way = (
+        f"The search for {what} on {SEARCHED} is not over: shown with the values above, not chosen ones."
+    )
+    return [remark, under_way] if what else [remark]
 
 
 def search_sheet(table: Table2) -> Sheet:
     """Every setting that was tried, and which ones the table has."""
-    chosen = {cell.key for cell in table.plan.chosen}
-    rows = []
+    keys, rows = {cell.key for cell in table.plan.chosen}, []
     for cell, error in table.search:
-        what, value = tried_what(cell)
+        (what, value), chosen = tried_what(cell), cell.key in keys
         shown = "not run" if error is None else "diverged" if math.isinf(error) else digits(error, 4)
-        rows.append(
-            (
-                text(NAMES[cell.settings["objective"]]),
-                text(f"{what} {value:g}", look="kinds"),
-                text(shown, bold=cell.key in chosen),
-                text("chosen" if cell.key in chosen else ""),
-            )
-        )
+        begin = text(NAMES[cell.settings["objective"]]), text(f"{what} {value:g}", look="kinds")
+        rows.append((*begin, text(shown, bold=chosen), text("chosen" * chosen)))
     error_of = f"validation error on {SEARCHED}, {UNITS[SEARCHED]}"
     return Sheet(("method", "setting", error_of, ""), tuple(rows))
 
 
 def cost1_sheet(table: Table1) -> Sheet:
     """Median seconds of a representation by data set, and the peak memory over all of them."""
-
-    def entry(name: str, data: str) -> Entry:
-        if data:
-            return text(cost_of(table[data, name].found)[0])
-        return text(cost_of(result for one in datasets for result in table[one, name].found)[1])
-
-    datasets = paper_table1().datasets
-    columns = {**{data: data for data in datasets}, "": "peak, MB"}
-    return grid(("seconds",), {name: (text(m.title),) for name, m in METHODS.items()}, columns, entry)
+    names, rows = paper_table1().datasets, []
+    for name, method in METHODS.items():
+        found = [table[data, name].found for data in names]
+        seconds = (cost_of(each)[0] for each in found)
+        rows.append(tuple(map(text, (method.title, *seconds, cost_of(chain(*found))[1]))))
+    return Sheet(("seconds", *names, "peak, MB"), tuple(rows))
 
 
 def cost2_sheet(table: Table2) -> Sheet:
@@ -439,7 +407,7 @@ def cost2_sheet(table: Table2) -> Sheet:
     rows = []
     for objective, name in COLUMNS2.items():
         found = [e.result for (_, row), e in table.errors.items() if row == objective and e.result]
-        rows.append((text(name), *map(text, cost_of(found)), text(str(len(found) or ""))))
+        rows.append(tuple(map(text, (name, *cost_of(found), str(len(found) or "")))))
     return Sheet(("method", "seconds", "peak, MB", "cells"), tuple(rows))
 
 
@@ -476,14 +444,9 @@ def _cost_remarks(table1: Table1, table2: Table2) -> list[str]:
 
 
 def _later() -> Part:
-    columns = {data: data for data in paper_table1().datasets}
-    later = paper_table1().later
-    sheet = grid(
-        ("method",),
-        {name: (text(name),) for name in later},
-        columns,
-        lambda name, data: text(rounded(later[name][data], 2)),
-    )
+    names, later = paper_table1().datasets, paper_table1().later
+    rows = [(name, *(rounded(later[name][data], 2) for data in names)) for name in later]
+    sheet = Sheet(("method", *names), tuple(tuple(map(text, row)) for row in rows))
     return Part("Published later by others; not measured here", [sheet], [paper_table1().later_note])
 
 
