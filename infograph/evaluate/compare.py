@@ -62,24 +62,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Compared:
-    """One line of a comparison: accuracies in per cent, or the reason why there are none.
+    """One line of a comparison: leak-free accuracy in per cent, or the reason why there is none."""
 
-    Attributes:
-        method: its title.
-        mean, std: leak-free accuracy and its deviation over repeats; NaN where there is none.
-        paper: the same with the setting chosen on the test folds, as the paper reports it.
-        seconds: for all representations that were made, classifier excluded.
-        peak_mb: the most that one of their processes had.
-        empty: why there is no figure.
-    """
-
-    method: str
+    method: str  # its title
     mean: float = math.nan
-    std: float = math.nan
-    paper: float = math.nan
-    seconds: float = math.nan
-    peak_mb: float = math.nan
-    empty: str = ""
+    std: float = math.nan  # over repeats
+    paper: float = math.nan  # with the setting chosen on the test folds, as the paper reports it
+    seconds: float = math.nan  # for all representations that were made, classifier excluded
+    peak_mb: float = math.nan  # the most that one of their processes had
+    empty: str = ""  # why there is no figure
 
 
 def compare(
@@ -176,23 +167,21 @@ def majority_line(labels: NDArray[Any]) -> Compared:
 def _judge(method: Method, graphs: Path, labels: NDArray[Any], protocol: Protocol, limits: Limits) -> Result:
     took = {"seconds": 0.0, "peak_mb": 0.0}
     representations: dict[str, Any] = {}
-    try:
-        for setting in method.settings:
-            made = []
-            for repeat in range(protocol.repeats if method.random else 1):
-                left = None if limits.seconds is None else limits.seconds - took["seconds"]
+    for setting in method.settings:
+        made = []
+        for repeat in range(protocol.repeats if method.random else 1):
+            left = None if limits.seconds is None else limits.seconds - took["seconds"]
+            try:
                 if left is not None and left <= 0:
                     raise Stopped(f"stopped after {took['seconds'] / 60:.3g} minutes, the budget")
                 values, seconds, peak = represent_isolated(
                     graphs, method, setting, protocol.seed + repeat, Limits(left, limits.megabytes)
                 )
-                took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
-                made.append(values)
-            representations[setting] = made if method.random else made * protocol.repeats
-    except Stopped as reason:
-        if isinstance(reason, Failed):
-            raise
-        return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
+            except Stopped as reason:
+                return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
+            took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
+            made.append(values)
+        representations[setting] = made if method.random else made * protocol.repeats
     judging = {name: value for name, value in vars(protocol).items() if name != "seed"}
     evaluation = cross_validate(representations, labels, **judging, random_state=protocol.seed)
     score = evaluation.leak_free()
@@ -216,19 +205,14 @@ class Stopped(Exception):
     """A method that was stopped or refused the graphs; the message says why its cell is empty."""
 
 
-class Failed(Stopped):
+class Failed(Exception):
     """A failure that says nothing of the method, such as a missing package: the next time it may work."""
 
 
 def represent_isolated(
     graphs: Path, method: Method, setting: str, seed: int, limits: Limits
 ) -> tuple[NDArray[Any] | Gram, float, float]:
-    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB.
-
-    Raises:
-        Stopped: a limit was reached, or the method refused the graphs.
-        Failed: its process died, or something that it needs is missing.
-    """
+    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB."""
 
     def work(seed: int) -> tuple[NDArray[Any] | Gram, float, float]:
         warnings.simplefilter("ignore")
@@ -248,23 +232,14 @@ def represent_isolated(
 
 @dataclass(frozen=True)
 class Method:
-    """One method.
+    """A method: what makes its estimator for a seed. Of several settings, the best on inner folds counts."""
 
-    Attributes:
-        name: on the command line and in file names.
-        title: in tables, as the paper spells it.
-        settings: setting -> what makes the estimator for a seed. Of several, the best on inner folds counts.
-        random: whether another seed gives another representation.
-        grid: the settings of Table 1, fixed before anything was run; those above where there are no others.
-        epochs: where one training run is looked at in Table 1; each is a setting of its own.
-    """
-
-    name: str
-    title: str
+    name: str  # on the command line and in file names
+    title: str  # in tables, as the paper spells it
     settings: Mapping[str, Make]
-    random: bool = False
-    grid: Mapping[str, Make] = field(default_factory=dict)
-    epochs: tuple[int, ...] = ()
+    random: bool = False  # whether another seed gives another representation
+    grid: Mapping[str, Make] = field(default_factory=dict)  # of Table 1, fixed before anything was run
+    epochs: tuple[int, ...] = ()  # where one training run is looked at in Table 1, each as a setting
 
     @property
     def searched(self) -> Mapping[str, Make]:
@@ -368,19 +343,12 @@ def score_rows(evaluation: Evaluation) -> list[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The labels of a study.
+    """The labels of a study."""
 
-    Attributes:
-        column: the label column, empty where there is none.
-        values: (G,) the labels.
-        judged: (G,) which graphs take part in the evaluation; None where there is nothing to evaluate.
-        notes: what a reader must know of it.
-    """
-
-    column: str
-    values: NDArray[Any]
-    judged: NDArray[np.bool_] | None
-    notes: tuple[str, ...] = ()
+    column: str  # empty where there is none
+    values: NDArray[Any]  # (G,)
+    judged: NDArray[np.bool_] | None  # (G,) those that are evaluated; None where there is nothing to evaluate
+    notes: tuple[str, ...] = ()  # what a reader must know
 
     @classmethod
     def of(cls, graphs: GraphSet, folds: int, inner_folds: int) -> Self:

@@ -376,7 +376,7 @@ class _Space:
     def matrix(self, classifier: str) -> Floats:
         """What a classifier is fitted to: vectors (G, D), kernel values or distances (G, T)."""
         if classifier == "logistic":
-            return self.vectors
+            return np.asarray(self.vectors)
         if classifier in ("svm", "svm-linear"):
             return self.products
         distances = self.products * -2.0  # squared, to the training graphs

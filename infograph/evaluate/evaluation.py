@@ -286,7 +286,7 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
             raise InvalidParameter(f"{name} needs one repeat with each of the seeds {seeds}")
         if len({(each.grid, each.scale, each.max_iter) for _, _, each in repeats}) > 1:
             raise InvalidParameter(f"{name} has not the same grid, scale and max_iter in all repeats")
-        arrays = {what: np.stack([getattr(each, what)[r] for _, r, each in repeats]) for what in SCORES}
+        arrays: Any = {what: np.stack([getattr(each, what)[r] for _, r, each in repeats]) for what in SCORES}
         joined.append(replace(repeats[0][2], **arrays))
     return Evaluation(parts[0].plan, seeds, tuple(joined))
 

@@ -42,22 +42,14 @@ class Variant:
     """One thing changed in a setting of Table 1.
 
     Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it, never in it.
-
-    Attributes:
-        title: in words.
-        parameters: of the estimator, that differ.
-        judging: of `cross_validate`, that differ; JSON-ready.
-        data: the data sets where it makes a difference.
-        epochs: where the training run is looked at; none for those of Table 1.
-        method: what is changed, with the setting BASES has for it.
     """
 
     title: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    judging: dict[str, Any] = field(default_factory=dict)
-    data: tuple[str, ...] = SMALL
-    epochs: tuple[int, ...] = ()
-    method: str = TRAINED
+    parameters: dict[str, Any] = field(default_factory=dict)  # of the estimator
+    judging: dict[str, Any] = field(default_factory=dict)  # of `cross_validate`
+    data: tuple[str, ...] = SMALL  # where it makes a difference
+    epochs: tuple[int, ...] = ()  # where the training run is looked at; none for those of Table 1
+    method: str = TRAINED  # with the setting BASES has for it
 
     def make(self, seed: int) -> GraphTransformer:
         """The estimator, not fitted."""
@@ -141,13 +133,8 @@ def compute_table1(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) 
 
     "empty" has the reason where a method cannot do it, as where training diverges. Where it diverges after
     some of the epochs were judged, those stay, and "lacking" has the reason why the others are missing.
-    Errors that say nothing of the method (`blames_method`), such as a missing package, are raised.
-
-    Args:
-        cell: the cell.
-        work: its folder; scores after some epochs wait there for the others. A run of 20 epochs goes on from
-            the checkpoint of the one of 10, to the weights that it would have alone.
-        watchers: of the training.
+    Errors that say nothing of the method (`blames_method`), such as a missing package, are raised. A run of
+    20 epochs goes on from the checkpoint of that of 10 in `work`, to the weights that it would have alone.
     """
     of, setting = cell.settings, cell.settings["setting"]
     make = VARIANTS[setting].make if cell.table == "variants" else METHODS[of["method"]].searched[setting]
@@ -223,31 +210,23 @@ def group(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """A method or a variant on a data set. Figures are in per cent.
-
-    Attributes:
-        data: the data set.
-        title: the method as the paper spells it, or the variant.
-        found: the result files that are there, those without a figure too.
-        evaluation: what they give together; None where there is nothing.
-        planned: how many settings a whole search has, epochs multiplied out.
-    """
+    """A method or a variant on a data set. Figures are in per cent."""
 
     data: str
-    title: str
-    found: tuple[Result, ...]
-    evaluation: Evaluation | None
-    planned: int
+    title: str  # the method as the paper spells it, or the variant
+    found: tuple[Result, ...]  # the result files that are there, those without a figure too
+    evaluation: Evaluation | None  # what they give together
+    planned: int  # how many settings a whole search has, epochs multiplied out
 
     @cached_property
     def leak_free(self) -> Figure | None:
         """Mean and deviation over repeats, all chosen on inner folds; the deviation of one repeat is NaN."""
-        return self.evaluation and _percent(self.evaluation.leak_free())
+        return None if self.evaluation is None else _percent(self.evaluation.leak_free())
 
     @cached_property
     def ours(self) -> Figure | None:
         """The same by the paper's protocol: the best setting on the test folds."""
-        return self.evaluation and _percent(self.evaluation.paper())
+        return None if self.evaluation is None else _percent(self.evaluation.paper())
 
     @property
     def published(self) -> Figure | str | None:

@@ -223,20 +223,13 @@ def tried_what(cell: Cell) -> tuple[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class TargetError:
-    """One cell of Table 2.
-
-    Attributes:
-        target, objective: its row and column.
-        result: its result file; None where it was not run. Of a training that diverged it has no scores.
-        ratio: its test error divided by the supervised model's; None where one of them is missing.
-        interval: of the ratio, by resampling the test molecules.
-    """
+    """One cell of Table 2."""
 
     target: str
     objective: str
-    result: Result | None = None
-    ratio: float | None = None
-    interval: Interval | None = None
+    result: Result | None = None  # None where it was not run; without scores where training diverged
+    ratio: float | None = None  # of its test error to the supervised model's
+    interval: Interval | None = None  # of the ratio, by resampling the test molecules
 
     @property
     def mae(self) -> float | None:

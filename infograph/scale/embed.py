@@ -5,9 +5,9 @@ fault. A worker, wherever it is, holds the model and embeds one whole shard per 
 run in one process uses. On a cluster, the model, the shards and the folder of the vectors must be under the
 same path on every machine.
 
-    out/<shard>.parquet             vectors
     out/_rejected/<shard>.csv       rows that could not be embedded; only where there are any
-    out/_shards/<shard>.json        the record of a finished shard, written last
+    out/_shards/<shard>.json        the record of the shard: settings, counts, size of its vectors
+    out/<shard>.parquet             vectors; they appear last, and with them the shard is finished
 
 Names that begin with "_" or "." are no data to Arrow, Spark and pandas, so `pandas.read_parquet(out)` reads
 the vectors of all shards.
@@ -50,7 +50,6 @@ from infograph.progress import ShardProgress
 from infograph.scale.shards import (
     BLOCK,
     FORMAT,
-    MARK,
     Inputs,
     Record,
     check_records,
@@ -79,29 +78,18 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a job. Of all finished shards, rows = embedded + rejected.
-
-    Attributes:
-        out: the folder.
-        shards: in all.
-        skipped: that were finished before.
-        failed: that could not be embedded; a restart tries them again.
-        rows, embedded, rejected: rows of all finished shards, of earlier runs too.
-        done: rows of the shards that were finished in this run.
-        dim: length of the vectors; 0 where no shard is finished.
-        seconds: of this run.
-    """
+    """What came of a job."""
 
     out: str
-    shards: int
-    skipped: int
-    failed: tuple[Failure, ...]
-    rows: int
+    shards: int  # in all
+    skipped: int  # that were finished before
+    failed: tuple[Failure, ...]  # a restart tries them again
+    rows: int  # of all finished shards, of earlier runs too: embedded + rejected
     embedded: int
     rejected: int
-    done: int
-    dim: int
-    seconds: float
+    done: int  # rows of the shards that were finished in this run
+    dim: int  # length of the vectors; 0 where no shard is finished
+    seconds: float  # of this run
 
     @property
     def complete(self) -> bool:
@@ -292,40 +280,37 @@ class Embedder:
         self._errors = {"errors": "nan"} if "errors" in inspect.signature(model.transform).parameters else {}
 
     def embed(self, shard: Shard, on_rows: Rows) -> Record:
-        """Write the vectors of a shard, its rejected rows and its record, and give the record.
+        """Write the rejected rows of a shard, its record and its vectors, and give the record.
 
         What there is of the shard is replaced; `on_rows` is told after every block how many rows there were.
         The entry "warning" of what comes back, which is not in the file, is what a reader had to say.
         """
         began = time.perf_counter()
         vectors, listed, record_file = files_of(self.job.out, shard.name)
-        for path in (record_file, vectors, listed):
+        for path in (vectors, listed, record_file):
             path.unlink(missing_ok=True)
-        with (
-            warnings.catch_warnings(record=True) as said,
-            replaced_file(vectors) as work,
-            replaced_file(listed) as listed_work,
-        ):
+        with replaced_file(vectors) as work, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            rows, rejected = self._write(shard, work, listed_work, on_rows)
-            if not Path(shard.path).exists() or shard_at(shard.name, Path(shard.path)) != shard:
-                raise InvalidFile(f"{shard.path} was changed while it was read: run the job again")
-        if not rejected:
-            listed.unlink()
-        record = {
-            "format": FORMAT,
-            "shard": shard.name,
-            "input": {"path": shard.path, "size": shard.size, "mtime_ns": shard.mtime_ns},
-            "settings": self.job.settings,
-            "rows": rows,
-            "embedded": rows - rejected,
-            "rejected": rejected,
-            "dim": self.dim,
-            "bytes": vectors.stat().st_size,
-            "seconds": round(time.perf_counter() - began, 3),
-        }
-        with replaced_file(record_file) as work:
-            work.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            with replaced_file(listed) as listed_work:
+                rows, rejected = self._write(shard, work, listed_work, on_rows)
+                if not Path(shard.path).exists() or shard_at(shard.name, Path(shard.path)) != shard:
+                    raise InvalidFile(f"{shard.path} was changed while it was read: run the job again")
+            if not rejected:
+                listed.unlink()
+            record = {
+                "format": FORMAT,
+                "shard": shard.name,
+                "input": {"path": shard.path, "size": shard.size, "mtime_ns": shard.mtime_ns},
+                "settings": self.job.settings,
+                "rows": rows,
+                "embedded": rows - rejected,
+                "rejected": rejected,
+                "dim": self.dim,
+                "bytes": work.stat().st_size,
+                "seconds": round(time.perf_counter() - began, 3),
+            }
+            with replaced_file(record_file) as record_work:
+                record_work.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         return {**record, "warning": str(said[0].message) if said else ""}
 
     def _write(self, shard: Shard, work: Path, listed_work: Path, on_rows: Rows) -> tuple[int, int]:
@@ -382,5 +367,5 @@ class Embedder:
         if job.errors == "nan":
             columns[PROBLEM] = pa.array([problems.get(row) for row in range(len(block))], pa.string())
         columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), self.dim)
-        table = pa.table(columns, metadata=MARK)
+        table = pa.table(columns)
         return table if job.errors == "nan" or finite.all() else table.filter(pa.array(finite)), problems

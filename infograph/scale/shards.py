@@ -19,7 +19,6 @@ MAGIC = "*?["
 Inputs = str | Path | Sequence[str | Path]
 BLOCK = 10_000  # rows: some 20 MB of vectors of 512 numbers
 FORMAT = "infograph-shard-1"
-MARK = {b"format": FORMAT.encode()}  # in the vectors themselves: those without a record are known as ours
 Record = dict[str, Any]
 
 
@@ -140,8 +139,8 @@ def check_records(
 ) -> None:
     """Make sure that what is in the folder is of these settings, and of these files."""
     for shard in shards:
-        path = files_of(out, shard.name)[0]
-        if shard.name not in records and path.exists() and not _is_ours(path):
+        path, _, record_file = files_of(out, shard.name)
+        if path.exists() and not record_file.exists():
             raise InvalidParameter(f"{path} was not written by such a job: choose another folder")
     names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
     for name, record in records.items():
@@ -155,16 +154,6 @@ def check_records(
         taken = shard.path != source and not _same_input(record, shard)
         if taken or names.get(source, name) != name:
             raise InvalidParameter(f"{path} holds the vectors of {source}: choose another folder")
-
-
-def _is_ours(vectors: Path) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    try:
-        return MARK.items() <= (parquet.read_schema(vectors).metadata or {}).items()
-    except (pa.ArrowException, OSError):
-        return False
 
 
 def is_finished(out: str, shard: Shard, record: Record | None) -> bool:

@@ -35,18 +35,6 @@ def test_a_finished_cell_is_read_and_not_computed(tmp_path):
     assert Cell("table9", cell.name, {"seed": 4}).path(tmp_path) != cell.path(tmp_path)
 
 
-def test_a_failed_cell_leaves_no_result(tmp_path):
-    cell = Cell("t", "fails", {})
-
-    def fail(*_):
-        raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        run_cell(cell, fail, tmp_path)
-    assert cell.read(tmp_path) is None
-    assert run_cell(cell, lambda *_: {"v": 1}, tmp_path)["v"] == 1
-
-
 def test_a_result_says_which_code_made_it(tmp_path, monkeypatch):
     """The versions at the beginning, and the commit of the repository that the package lies in, no other."""
 

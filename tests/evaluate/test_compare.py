@@ -21,7 +21,6 @@ from infograph.evaluate.compare import (
     Protocol,
     Stopped,
     compare,
-    majority_line,
     represent,
     represent_isolated,
 )
@@ -109,8 +108,3 @@ def test_tables_mark_the_best_and_say_why_a_cell_is_empty():
 def test_help_names_every_method():
     said = inspect.signature(compare_verb).parameters["methods"].annotation.__metadata__[0].help
     assert all(name in said for name in METHODS)
-
-
-def test_the_largest_class_is_a_line_of_its_own():
-    line = majority_line(np.array(["a", "b", "a", "a"]))
-    assert (line.method, line.mean) == ("majority class", 75.0) and np.isnan(line.std)

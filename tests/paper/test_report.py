@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks.readme import table1_block, table2_block
 from infograph.cli.reproduce import reproduce
-from infograph.paper.report import cost_of, course, table1_sheet, write_report
+from infograph.paper.report import cost_of, table1_sheet, write_report
 from infograph.paper.run import whole_status
 from infograph.paper.table1 import BASES, read_table1
 from infograph.paper.table2 import read_table2
@@ -87,13 +87,6 @@ def test_readme_blocks(some):
     assert "| 0.900<br>0.60 (0.44) |" in u0 and "**0.0150**<br>0.01" in u0
     assert "Not run yet: mu" in second and "| mu" not in second
     assert "lambda 0.0001 for InfoGraph\\*" in second and "is not over" not in second
-
-
-def test_the_course_of_a_training(some):
-    assert course(read_table1(some)["IMDB-BINARY", "infograph"]) == {
-        (4, 0.01): pytest.approx({10: 70.0, 20: 80.0, 100: 90.0}),
-        (4, 0.001): pytest.approx({10: 90.0, 20: 91.0, 100: 92.0}),
-    }
 
 
 def test_costs_are_those_of_whole_cells(results):

@@ -77,12 +77,7 @@ def test_the_grid_of_infograph_is_the_papers_and_reduced_on_large_sets():
     assert len(cells) == 9 * 5 and len({cell.key for cell in cells}) == 45
     assert cells[0].settings["epochs"] == [10, 20, 100]
     assert {cell.settings["repeat"] for cell in cells[:9]} == {0}
-    names = [cell.name for cell in table1_cells(["REDDIT-BINARY"], ["infograph", "degrees"], range(1))]
-    assert names == [
-        "REDDIT-BINARY infograph layers=4 lr=0.001 0",
-        "REDDIT-BINARY infograph layers=4 lr=0.0001 0",
-        "REDDIT-BINARY degrees default 0",
-    ]
+    assert len(table1_cells(["REDDIT-BINARY"], ["infograph", "degrees"], range(1))) == 2 + 1
     (cell,) = table1_cells(["REDDIT-MULTI-5K"], ["infograph"], range(1))
     assert cell.settings["epochs"] == [10, 20] and cell.settings["parameters"]["layers"] == 4
 
@@ -228,26 +223,18 @@ def _without_measured(path: Path) -> dict:
 
 def test_both_protocols_and_the_paper(results):
     """The second setting is best on test folds, the first on inner folds; the paper has 80.72."""
-    for repeat, shift in enumerate((-0.01, -0.005, 0.0, 0.005, 0.01)):
-        results.accuracy("MUTAG", "wl", WL[0], repeat, 0.75 + shift, inner=0.9)
-        results.accuracy("MUTAG", "wl", WL[1], repeat, 0.82 + shift, inner=0.8)
-        for setting in WL[2:]:
-            results.accuracy("MUTAG", "wl", setting, repeat, 0.6, inner=0.6)
-    cell = read_table1(results.folder)["MUTAG", "wl"]
     deviation = 100 * math.sqrt(2.5) * 0.005
-    assert cell.leak_free == pytest.approx((75.0, deviation))
-    assert cell.ours == pytest.approx((82.0, deviation))
-    assert cell.difference == pytest.approx(1.28)
-    assert cell.inside and cell.lacks == []
-
-
-def test_the_mark_is_within_two_deviations(results):
-    """Where all five settings are the same, and with 80.72 in the paper."""
-    for mean, inside in ((0.8072 + 0.0158, True), (0.8072 + 0.0159, False)):
+    for best, inside in ((0.8072 + 0.0158, True), (0.8072 + 0.0159, False)):  # within two deviations
         for repeat, shift in enumerate((-0.01, -0.005, 0.0, 0.005, 0.01)):
-            for setting in WL:
-                results.accuracy("MUTAG", "wl", setting, repeat, mean + shift)
-        assert read_table1(results.folder)["MUTAG", "wl"].inside is inside
+            results.accuracy("MUTAG", "wl", WL[0], repeat, 0.75 + shift, inner=0.9)
+            results.accuracy("MUTAG", "wl", WL[1], repeat, best + shift, inner=0.8)
+            for setting in WL[2:]:
+                results.accuracy("MUTAG", "wl", setting, repeat, 0.6, inner=0.6)
+        cell = read_table1(results.folder)["MUTAG", "wl"]
+        assert cell.leak_free == pytest.approx((75.0, deviation))
+        assert cell.ours == pytest.approx((100 * best, deviation))
+        assert cell.difference == pytest.approx(100 * best - 80.72)
+        assert cell.inside is inside and cell.lacks == []
 
 
 def test_a_repeat_that_is_not_whole_waits(results):
