@@ -119,8 +119,7 @@ class _Columns:
     """The graph columns, of which the last block may say what they hold."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Column] = {}  # those of which a value has come
-        self._loose: dict[str, Column] = {}  # texts that are all numbers so far, or words such as "none"
+        self._seen: dict[str, dict[str, Column]] = {}  # name -> what its values are -> the column with them
 
     def of(self, block: Block, graphs: GraphSet, path: str) -> GraphSet:
         """The graphs of a block with the columns that were read beside them, as they are in the file."""
@@ -128,29 +127,29 @@ class _Columns:
             if graphs.schema.column("graph", name) is None:
                 graphs = graphs.with_column("graph", *_stored(name, values.take(block.rows.tolist())))
         for column in graphs.schema.graph:
-            given = _given(column, graphs.graph[column.name])
-            if column.kind == "text" and not block.typed and all(_number(text) is not None for text in given):
-                if given:
-                    self._loose[column.name] = _floats(column.name)
-            elif given:
-                known = self._known.setdefault(column.name, column)
-                if known.kind != column.kind:
-                    raise SchemaMismatch(
-                        f"{path}: the column {column.name!r} is one of kind {column.kind!r}, and of kind "
-                        f"{known.kind!r} in the rows before: store such files apart, or leave the column out"
-                    )
+            given, kind = _given(column, graphs.graph[column.name]), str(column.kind)
             if column.kind == "text" and not given:
-                self._loose.setdefault(column.name, column)
+                kind = "missing"  # words such as "none"
+            elif column.kind == "text" and not block.typed and None not in map(_number, given):
+                kind = "number"  # as texts
+            if given or kind == "missing":
+                seen = self._seen.setdefault(column.name, {})
+                seen.setdefault(kind, column)
+                if len(kinds := seen.keys() - {"missing", "number"}) > 1:
+                    raise SchemaMismatch(
+                        f"{path}: the column {column.name!r} is one of kind {kind!r}, and of kind "
+                        f"{(kinds - {kind}).pop()!r} in the rows before: store such files apart"
+                    )
         return graphs
 
     def finish(self, graphs: GraphSet) -> GraphSet:
         """The same after the last block: a column has the kind that its values have in all blocks."""
         columns, stored = [], dict(graphs.graph)
         for column in graphs.schema.graph:
-            final, values = (
-                self._known.get(column.name) or self._loose.get(column.name, column),
-                stored[column.name],
-            )
+            seen, values = self._seen.get(column.name, {}), stored[column.name]
+            firm = [each for kind, each in seen.items() if kind not in ("missing", "number")]
+            loose = _floats(column.name) if "number" in seen else seen.get("missing", column)
+            final = firm[0] if firm else loose
             if column.kind == "text" and final.kind == "float":
                 column, numbers = final, [_number(text) for text in values.tolist()]
                 stored[column.name] = np.array([np.nan if number is None else number for number in numbers])
@@ -168,9 +167,9 @@ def _stored(name: str, values: Any) -> tuple[Column, NDArray[Any]]:
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return _floats(name), values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     texts = ["" if value is None else str(value) for value in values.to_pylist()]
-    return (
-        (Column(name, "text"), np.array(texts)) if any(texts) else _without_values(_floats(name), len(texts))
-    )
+    if any(texts):
+        return Column(name, "text"), np.array(texts)
+    return _without_values(_floats(name), len(texts))
 
 
 def _floats(name: str) -> Column:
