@@ -31,6 +31,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from infograph.data.graphset import GraphSet
 from infograph.data.read import ReadOptions
 from infograph.data.tables import READ, Block, Shard, column_types, read_blocks
 from infograph.data.vectors import PROBLEM, check_names
@@ -332,6 +333,9 @@ class Embedder:
                 listed.writerows((block.start + row, block.ids[row], why) for row, why in problems.items())
                 rows, n_rejected = rows + len(block), n_rejected + len(problems)
                 on_rows(rows)
+        written = parquet.read_metadata(work).num_rows
+        if written != rows - n_rejected * (self.job.errors != "nan"):
+            raise RuntimeError(f"{written} of {rows} rows were written, and {n_rejected} rejected")
         return rows, n_rejected
 
     def _blocks(self, shard: Shard) -> Iterator[Block]:
@@ -345,6 +349,18 @@ class Embedder:
             columns = column_types(shard, self.options, self.job.columns)
             yield Block(0, [], {field.name: pa.array([], field.type) for field in columns}, None, ())
 
+    def _transform(self, graphs: GraphSet) -> Any:
+        """One row per graph; not finite where a graph has no vector."""
+        try:
+            made = self.model.transform(graphs, **self._errors)
+            return made.toarray() if hasattr(made, "toarray") else made
+        except InvalidGraph as error:  # of models that refuse all graphs for one: compute the others
+            vectors = np.full((len(graphs), self.dim), np.nan)
+            if error.index is not None and len(graphs) > 1:
+                others = np.delete(np.arange(len(graphs)), error.index)
+                vectors[others] = self._transform(graphs[others])
+            return vectors
+
     def _embed_block(self, block: Block, shard: Shard) -> tuple[Any, dict[int, str]]:
         """The table of a block of R rows, and why rows of it have no vector."""
         import pyarrow as pa
@@ -352,8 +368,7 @@ class Embedder:
         job, vectors = self.job, np.full((len(block), self.dim), np.nan, np.float32)  # (R, dim)
         found = {bad.index: bad.problem for bad in block.rejected}
         if block.graphs is not None:
-            made = self.model.transform(block.graphs, **self._errors)
-            vectors[block.rows] = made.toarray() if hasattr(made, "toarray") else made
+            vectors[block.rows] = self._transform(block.graphs)
         finite = np.isfinite(vectors).all(axis=1)
         vectors[~finite] = np.nan
         problems = {
