@@ -9,7 +9,6 @@ the processor. Needs playwright and Chromium.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shutil
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import options_of, seconds, write
 from infograph import GIN, InfoGraph, load_dataset
 from infograph.cells import peak_mb
 from infograph.explore import make_atlas
@@ -107,9 +107,7 @@ def make(folder: Path, *, again: bool = False) -> dict[str, Any]:
 
 
 def milliseconds(work: Any) -> float:
-    began = time.perf_counter()
-    work()
-    return 1e3 * (time.perf_counter() - began)
+    return 1e3 * seconds(work)[0]
 
 
 def fetch(address: str, body: dict[str, Any] | None = None) -> bytes:
@@ -186,18 +184,14 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--folder", type=Path, default=Path(".cache/explorer"))
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--again", action="store_true", help="make an index that is there already")
     options = parser.parse_args(arguments)
     options.folder.parent.mkdir(parents=True, exist_ok=True)
     result = {"making": make(options.folder, again=options.again), "opening": measure(options.folder)}
     print(json.dumps(result, indent=1))
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "explorer.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(options.out, "explorer", result)
 
 
 if __name__ == "__main__":

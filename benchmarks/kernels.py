@@ -9,19 +9,16 @@ reading the data set and turning it into GraKeL's form are left out. The matrice
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import elsewhere, options_of, seconds, write
 from infograph import Graphlets, GraphSet, ShortestPath, WeisfeilerLehman, load_dataset
 from infograph.cells import peak_mb
 
@@ -61,27 +58,19 @@ def measure_here(side: str, name: str, dataset: str, out: str) -> dict[str, Any]
         OURS[name]().fit(load_dataset("MUTAG")[:3]).gram()  # compiles
 
     work = theirs(name, graphs) if side == "grakel" else lambda: OURS[name]().fit(graphs).gram()
-    seconds = []
-    for _ in range(1 if side == "grakel" else TIMES):
-        started = time.perf_counter()
-        gram = work()
-        seconds.append(time.perf_counter() - started)
-    np.save(out, gram)
-    return {"seconds": min(seconds), "peak_mb": peak_mb()}
+    made = [seconds(work) for _ in range(1 if side == "grakel" else TIMES)]
+    np.save(out, made[-1][1])
+    return {"seconds": min(took for took, _ in made), "peak_mb": peak_mb()}
 
 
 def measure(side: str, name: str, dataset: str, out: Path, limit: float | None) -> dict[str, Any]:
     """One measurement in a process of its own; {} where it was stopped."""
-    command = [sys.executable, "-m", "benchmarks.kernels", "--case", side, name, dataset, str(out)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    case = ("--case", side, name, dataset, str(out))
     try:
-        finished = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=limit, env=environment
-        )
+        said = elsewhere("-m", "benchmarks.kernels", *case, timeout=limit, OMP_NUM_THREADS="1")
     except subprocess.TimeoutExpired:
         return {}
-    measured: dict[str, Any] = json.loads(finished.stdout)
-    return measured
+    return dict(json.loads(said))
 
 
 def compare(name: str, dataset: str, limit: float) -> dict[str, Any]:
@@ -117,11 +106,8 @@ def describe(row: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--case", nargs=4)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--theirs", type=float, default=600.0, help="seconds for GraKeL")
     options = parser.parse_args()
@@ -133,8 +119,7 @@ def main() -> None:
         for name in OURS:
             rows.append(compare(name, dataset, options.theirs))
             print(describe(rows[-1]), flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "kernels.json").write_text(json.dumps({"threads": 1, "rows": rows}, indent=1) + "\n")
+    write(options.out, "kernels", {"threads": 1, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -8,16 +8,11 @@ nodes.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import elsewhere, options_of, seconds, write
 from infograph import GraphSet, InfoGraph, as_graphset, load_dataset
 from infograph.cells import peak_mb
 
@@ -45,22 +40,13 @@ CASES: dict[str, Callable[[], None]] = {
 
 
 def measure(name: str) -> dict[str, float | str]:
-    started = time.perf_counter()
-    finished = subprocess.run(
-        [sys.executable, "-m", "benchmarks.memory", "--case", name],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return {"case": name, "peak_mb": float(finished.stdout), "seconds": time.perf_counter() - started}
+    took, said = seconds(lambda: elsewhere("-m", "benchmarks.memory", "--case", name))
+    return {"case": name, "peak_mb": float(said), "seconds": took}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--case", choices=CASES)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     if options.case:
         CASES[options.case]()
@@ -70,8 +56,7 @@ def main() -> None:
     for name in CASES:
         rows.append(measure(name))
         print(f"{name:30} {rows[-1]['peak_mb']:8.0f} MB  {rows[-1]['seconds']:6.1f} s", flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "memory.json").write_text(json.dumps(rows, indent=1) + "\n")
+    write(options.out, "memory", rows)
 
 
 if __name__ == "__main__":

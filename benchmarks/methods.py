@@ -9,7 +9,6 @@ for one seed; a method of several settings (deep graph kernels) makes them all. 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import options_of, write
 from infograph import load_dataset
 from infograph.data.graphset import save_graphs
 from infograph.evaluate.compare import METHODS, Limits, Stopped, represent_isolated
@@ -57,15 +57,11 @@ def describe(row: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser = options_of(__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--again", action="store_true", help="measure rows that are there already")
     options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "methods.json"
     rows = {}
     if path.is_file():
@@ -77,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows[dataset, name] = measure(dataset, name)
             print(describe(rows[dataset, name]), flush=True)
             ordered = [rows[each] for each in ((d, m) for d in SETS for m in METHODS) if each in rows]
-            path.write_text(json.dumps({"rows": ordered}, indent=1) + "\n")
+            write(options.out, "methods", {"rows": ordered})
 
 
 if __name__ == "__main__":

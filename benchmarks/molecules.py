@@ -9,14 +9,9 @@ transfer term.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +23,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.enn_reference import EnnReference, inputs
-from benchmarks.peak import matrix_product_peak
+from benchmarks.harness import elsewhere, matrix_product_peak, options_of, seconds, write
 from infograph import ENN, GraphSet, InfoGraphStar, load_dataset
 from infograph.cells import peak_mb
 from infograph.data.graphset import IntArray, align
@@ -77,12 +72,8 @@ def alternate(ours: Callable[[int], Any], theirs: Callable[[int], Any], repeats:
     times = []
     for turn in range(repeats + 1):
         for _ in range(3):  # ours is short: the median of three
-            started = time.perf_counter()
-            ours(turn)
-            times.append((turn, 0, time.perf_counter() - started))
-        started = time.perf_counter()
-        theirs(turn)
-        times.append((turn, 1, time.perf_counter() - started))
+            times.append((turn, 0, seconds(lambda turn=turn: ours(turn))[0]))
+        times.append((turn, 1, seconds(lambda turn=turn: theirs(turn))[0]))
     sides = [[t for turn, side, t in times if side == wanted and turn] for wanted in (0, 1)]
     return statistics.median(sides[0]), statistics.median(sides[1])
 
@@ -104,18 +95,18 @@ def compare_encoder(setup: Setup, repeats: int) -> dict[str, Any]:
         vectors.sum().backward()
         return vectors
 
-    seconds, expected = alternate(ours, theirs, repeats)
+    took, expected = alternate(ours, theirs, repeats)
     with FlopCounterMode(display=False) as counter:
         ours(0)
     matrices = encoder.edge(batches[0].kinds)
     return {
         "case": f"enn-s2s, forward and backward, {BATCH} molecules",
-        "seconds": seconds,
+        "seconds": took,
         "reference_seconds": expected,
-        "times_faster": expected / seconds,
+        "times_faster": expected / took,
         "difference": float((ours(0) - theirs(0)).detach().abs().max()),
         "hidden_units_left": matrices.switching.shape[1],
-        "gflops_per_second": counter.get_total_flops() / seconds / 1e9,
+        "gflops_per_second": counter.get_total_flops() / took / 1e9,
     }
 
 
@@ -148,12 +139,12 @@ def compare_step(setup: Setup, repeats: int) -> dict[str, Any]:
         transfer = transfer_loss(scores, ready[turn].sizes, OBJECTIVE.transfer_scale)
         return update(loss + OBJECTIVE.lam * transfer, other)
 
-    seconds, expected = alternate(ours, theirs, repeats)
+    took, expected = alternate(ours, theirs, repeats)
     return {
         "case": f"InfoGraph* update, {BATCH} + {BATCH} molecules",
-        "seconds": seconds,
+        "seconds": took,
         "reference_seconds": expected,
-        "times_faster": expected / seconds,
+        "times_faster": expected / took,
         "difference": abs(ours(0) - theirs(0)) / theirs(0),
     }
 
@@ -168,12 +159,9 @@ def update(loss: Tensor, optimiser: torch.optim.Optimizer) -> float:
 
 def evaluation(setup: Setup) -> dict[str, Any]:
     """Predictions for 10,000 molecules."""
-    predictor, times = setup.network.predictor, []
-    for _ in range(3):
-        source = predictor.encoder.source(setup.graphs)
-        started = time.perf_counter()
-        compute(predictor, source, predictor)
-        times.append(time.perf_counter() - started)
+    predictor = setup.network.predictor
+    sources = [predictor.encoder.source(setup.graphs) for _ in range(3)]
+    times = [seconds(lambda of=source: compute(predictor, of, predictor))[0] for source in sources]
     return {"case": f"predictions for {len(setup.graphs):,} molecules", "seconds": statistics.median(times)}
 
 
@@ -196,24 +184,14 @@ def opening() -> dict[str, Any]:
         "u = time.perf_counter(); load_dataset('QM9'); print(u - t, time.perf_counter() - u)"
     )
     with tempfile.TemporaryDirectory() as cache:
-        finished = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "INFOGRAPH_CACHE": cache},
-        )
-    cold, warm = map(float, finished.stdout.split())
+        cold, warm = map(float, elsewhere("-c", code, INFOGRAPH_CACHE=cache).split())
     return {"case": "reading QM9", "seconds": cold, "again_seconds": warm}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--memory", action="store_true", help="only measure a step's memory")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     if options.memory:
         print(step_memory())
@@ -222,16 +200,13 @@ def main() -> None:
     print(f"{torch.get_num_threads()} threads, matrix products at {peak:.0f} GFLOP/s")
     rows = [compare_encoder(prepared, options.repeats), compare_step(prepared, options.repeats)]
     rows[0]["share_of_peak"] = rows[0]["gflops_per_second"] / peak
-    command = [sys.executable, "-m", "benchmarks.molecules", "--memory"]
-    memory = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    rows[1]["memory_mb"] = memory
+    rows[1]["memory_mb"] = float(elsewhere("-m", "benchmarks.molecules", "--memory"))
     rows += [evaluation(prepared), opening()]
     for row in rows:
         print(json.dumps(row), flush=True)
     machine = {"threads": torch.get_num_threads(), "torch": torch.__version__}
     result = {"machine": machine, "peak_gflops_per_second": peak, "rows": rows}
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "molecules.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(options.out, "molecules", result)
 
 
 if __name__ == "__main__":

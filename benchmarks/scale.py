@@ -12,7 +12,6 @@ processes, pages that they share counted once. Training is InfoGraph's with its 
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import torch
 
+from benchmarks.harness import elsewhere, options_of, seconds, write
 from benchmarks.scale_tables import workers_named
 from infograph import InfoGraph, load_dataset
 from infograph.data.molecules import from_molecules
@@ -65,9 +65,7 @@ def quickest(work: dict[str, Callable[[Sequence[str]], Any]], smiles: Sequence[s
     for _ in range(ROUNDS):
         for place, chunk in enumerate(chunks):
             for name, call in work.items():
-                began = time.perf_counter()
-                call(chunk)
-                best[name][place] = min(best[name][place], time.perf_counter() - began)
+                best[name][place] = min(best[name][place], seconds(lambda c=call, of=chunk: c(of))[0])
     return {name: 1e6 * float(times.sum()) / len(smiles) for name, times in best.items()}
 
 
@@ -86,11 +84,7 @@ def one_core(name: str, smiles: Sequence[str], dim: int) -> dict[str, Any]:
         work = {"parse": parse, "read": lambda chunk: from_molecules(chunk, keep_smiles=False)}
         micro = quickest(work, smiles[:: max(1, len(smiles) // 2_000)][:2_000])
     graphs = from_molecules(smiles, keep_smiles=False)
-    times = []
-    for _ in range(ROUNDS):  # a block as a job has it
-        began = time.perf_counter()
-        model.transform(graphs)
-        times.append(time.perf_counter() - began)
+    times = [seconds(lambda: model.transform(graphs))[0] for _ in range(ROUNDS)]  # a block as a job has it
     embed = 1e6 * min(times) / len(smiles)
     whole = micro["read"] + embed
     found = {
@@ -160,16 +154,16 @@ def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str
             peak = max(peak, tree_mb(process.pid))
             time.sleep(LOOK)
         report = json.loads(process.stdout.read())  # type: ignore[union-attr]
-    seconds = time.perf_counter() - began
+    took = time.perf_counter() - began
     found = {
         "case": f"job, {workers_named(workers)}, {on}",
         "rows": report["rows"],
-        "seconds": round(seconds, 1),
-        "rows_per_second": round(report["rows"] / seconds),
+        "seconds": round(took, 1),
+        "rows_per_second": round(report["rows"] / took),
         "peak_mb": round(peak),
     }
     print(
-        f"{found['case']}: {found['rows']:,} rows in {seconds:.1f} s, {found['rows_per_second']:,}/s, "
+        f"{found['case']}: {found['rows']:,} rows in {took:.1f} s, {found['rows_per_second']:,}/s, "
         f"{peak:,.0f} MB",
         flush=True,
     )
@@ -191,13 +185,11 @@ print(json.dumps([len(graphs), weights, min(record["seconds"] for record in mode
 
 def training(data: str, workers: int, epochs: int) -> dict[str, Any]:
     """The quickest epoch of a training run by workers of one thread each, in a process of its own."""
-    options = json.dumps({"workers": workers, "epochs": epochs})
-    command = [sys.executable, "-c", TRAIN, data, options]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    graphs, weights, seconds = json.loads(done.stdout.splitlines()[-1])
-    print(f"training on {data}, {workers} workers: {seconds:.2f} s an epoch", flush=True)
+    said = elsewhere("-c", TRAIN, data, json.dumps({"workers": workers, "epochs": epochs}))
+    graphs, weights, took = json.loads(said.splitlines()[-1])
+    print(f"training on {data}, {workers} workers: {took:.2f} s an epoch", flush=True)
     case = f"training, {data}, {workers_named(workers)}"
-    return {"case": case, "graphs": graphs, "weights": weights, "epoch_seconds": round(seconds, 2)}
+    return {"case": case, "graphs": graphs, "weights": weights, "epoch_seconds": round(took, 2)}
 
 
 def stored(folder: Path, shards: Path, layers: int = 4) -> dict[str, Any]:
@@ -206,19 +198,17 @@ def stored(folder: Path, shards: Path, layers: int = 4) -> dict[str, Any]:
     from infograph.scale import store_graphs
 
     torch.set_num_threads(1)
-    began = time.perf_counter()
-    graphs = store_graphs(sorted(shards.iterdir())[:STORED], folder / "graphs").graphs
-    middle = time.perf_counter()
-    save_colouring(refine(graphs, layers), folder / "colours")
-    ended = time.perf_counter()
+    chosen = sorted(shards.iterdir())[:STORED]
+    storing, graphs = seconds(lambda: store_graphs(chosen, folder / "graphs").graphs)
+    colouring, _ = seconds(lambda: save_colouring(refine(graphs, layers), folder / "colours"))
     size = {name: sum(f.stat().st_size for f in (folder / name).iterdir()) for name in ("graphs", "colours")}
     found = {
         "case": f"stored, {layers} rounds of colours",
         "graphs": len(graphs),
         "graphs_bytes": round(size["graphs"] / len(graphs)),
         "colours_bytes": round(size["colours"] / len(graphs)),
-        "stored_per_second": round(len(graphs) / (middle - began)),
-        "coloured_per_second": round(len(graphs) / (ended - middle)),
+        "stored_per_second": round(len(graphs) / storing),
+        "coloured_per_second": round(len(graphs) / colouring),
     }
     print(found, flush=True)
     return found
@@ -258,10 +248,9 @@ def trainings() -> list[dict[str, Any]]:
 
 def main() -> None:
     """Measure, print, and write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--molecules", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=128)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="of jobs")
     parser.add_argument("--turns", type=int, default=TURNS, help="of every job")
     parser.add_argument("--only", choices=("cores", "jobs", "training"), help="measure only these again")
@@ -274,11 +263,10 @@ def main() -> None:
         found += jobs(qm9, given.dim, given.molecules, given.workers, given.turns)
     if given.only in (None, "training"):
         found += trainings()
-    given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / "scale.json"
     before = json.loads(path.read_text()) if path.is_file() else []
     known = {row["case"]: row for row in [*before, *found]}  # those of today in the place of older ones
-    path.write_text(json.dumps(list(known.values()), indent=1) + "\n")
+    write(given.out, "scale", list(known.values()))
 
 
 if __name__ == "__main__":

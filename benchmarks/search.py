@@ -8,14 +8,9 @@ noise in all 512. One in a hundred is a copy of another one but for roundings.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
+from benchmarks.harness import elsewhere, options_of, seconds, write
 from infograph.cells import peak_mb
 from infograph.data.vectors import Embeddings
 from infograph.index import GraphIndex
@@ -43,13 +39,6 @@ def clustered(n_vectors: int) -> tuple[NDArray[np.float32], int]:
     chosen = rng.permutation(n_vectors)[: 2 * (n_vectors // 100)].reshape(2, -1)
     vectors[chosen[0]] = vectors[chosen[1]] * (1 + 1e-7 * rng.standard_normal((chosen.shape[1], DIM)))
     return vectors, chosen.shape[1]
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """How long it took, and what came of it."""
-    started = time.perf_counter()
-    result = work()
-    return time.perf_counter() - started, result
 
 
 def queries(index: GraphIndex, vectors: NDArray[np.float32]) -> dict[str, float]:
@@ -100,19 +89,15 @@ def measure(n_vectors: int, metric: str) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as place:
         for name, index in (("exact", exact), ("faiss", near)):
             folder = index.save(Path(place) / name)
-            command = [sys.executable, "-m", "benchmarks.search", "--open", str(folder)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            rows.append({**json.loads(done.stdout), **about, "form": name})
+            opened = json.loads(elsewhere("-m", "benchmarks.search", "--open", str(folder)))
+            rows.append({**opened, **about, "form": name})
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--vectors", type=int, default=130_831)
     parser.add_argument("--open", type=Path, help="only measure the opening of this folder")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     if options.open is not None:
         print(json.dumps(opening(options.open)))
@@ -124,8 +109,7 @@ def main() -> None:
             print(json.dumps(row), flush=True)
     threads = max(pool["num_threads"] for pool in threadpool_info())
     result = {"machine": {"threads": threads, "numpy": np.__version__}, "rows": rows}
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "search.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(options.out, "search", result)
 
 
 if __name__ == "__main__":

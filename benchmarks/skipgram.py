@@ -5,15 +5,12 @@ python -m benchmarks.skipgram [--out benchmarks/results]
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import options_of, seconds, write
 from infograph.baselines.skipgram import word_vectors
 
 DIM, WINDOW, TURNS = 512, 10, 3
@@ -21,9 +18,7 @@ DIM, WINDOW, TURNS = 512, 10, 3
 
 def ours(walks: NDArray[np.int32], n_words: int) -> float:
     """Seconds of one pass."""
-    started = time.perf_counter()
-    word_vectors(walks, n_words, dim=DIM, window=WINDOW)
-    return time.perf_counter() - started
+    return seconds(lambda: word_vectors(walks, n_words, dim=DIM, window=WINDOW))[0]
 
 
 def gensims(walks: NDArray[np.int32], n_words: int) -> float:
@@ -34,9 +29,7 @@ def gensims(walks: NDArray[np.int32], n_words: int) -> float:
     counts = 1 + np.bincount(walks.ravel(), minlength=n_words)
     model.build_vocab_from_freq(dict(enumerate(counts.tolist())))
     rows = walks.tolist()
-    started = time.perf_counter()
-    model.train(rows, total_examples=len(rows), epochs=1)
-    return time.perf_counter() - started
+    return seconds(lambda: model.train(rows, total_examples=len(rows), epochs=1))[0]
 
 
 def measure(n_words: int = 20_000) -> dict[str, Any]:
@@ -51,15 +44,11 @@ def measure(n_words: int = 20_000) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser = options_of(__doc__)
     options = parser.parse_args()
     result = measure()
     print(f"skip-gram {result['words_per_second']:,.0f} words/s, {result['times_faster']:.1f} times gensim")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "skipgram.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(options.out, "skipgram", result)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,11 @@ gradients agree.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import platform
 import resource
 import statistics
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +22,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.peak import matrix_product_peak
+from benchmarks.harness import matrix_product_peak, options_of, seconds, write
 from benchmarks.reference import PerNode
 from infograph import InfoGraph, MutualInformation, load_dataset
 from infograph.data.colours import Colouring, refine
@@ -94,11 +90,9 @@ class TwoPassNorm(nn.BatchNorm1d):
 def compare(name: str, repeats: int) -> dict[str, Any]:
     """Epochs on one data set, the two sides taking turns."""
     graphs = load_dataset(name)
-    started = time.perf_counter()
-    colouring = refine(graphs, LAYERS)
+    refined, colouring = seconds(lambda: refine(graphs, LAYERS))
     batcher = Batcher(colouring)
-    batcher.batch(np.arange(2))  # counts per graph are made on first use, once per data set
-    refined = time.perf_counter() - started
+    refined += seconds(lambda: batcher.batch(np.arange(2)))[0]  # counts per graph, once per data set
     check = agreement(graphs, colouring, np.arange(min(32, len(graphs))))
     ours, theirs = networks(colouring, torch.float32)
     epoch = cut(shuffled(len(graphs), 0, 1), graphs.sizes, BATCH, 10**9, least=2)
@@ -114,16 +108,16 @@ def compare(name: str, repeats: int) -> dict[str, Any]:
         Side(theirs, [lambda batch=batch: theirs.loss(*batch) for batch in prepared]),
     )
     times = [[side.epoch() for side in sides] for _ in range(repeats + 1)][1:]  # the first warms up
-    seconds, reference = (statistics.median(column) for column in zip(*times, strict=True))
+    took, reference = (statistics.median(column) for column in zip(*times, strict=True))
     flops = sum(count_flops(ours, batcher.batch(chosen)) for chosen in epoch)
     return {
         "data": name,
-        "seconds_per_epoch": seconds * scale,
+        "seconds_per_epoch": took * scale,
         "reference_seconds_per_epoch": reference * scale,
-        "times_faster": reference / seconds,
+        "times_faster": reference / took,
         "colouring_seconds": refined,
         "float64_difference": check,
-        "gflops_per_second": flops / seconds / 1e9,
+        "gflops_per_second": flops / took / 1e9,
         "transform_graphs_per_second": throughput(graphs),
     }
 
@@ -137,13 +131,14 @@ class Side:
 
     def epoch(self) -> float:
         """Seconds of one epoch."""
-        started = time.perf_counter()
+        return seconds(self._steps)[0]
+
+    def _steps(self) -> None:
         for loss in self.losses:
             value = loss()
             self.optimiser.zero_grad(set_to_none=True)
             value.backward()
             self.optimiser.step()
-        return time.perf_counter() - started
 
 
 def count_flops(network: Any, batch: Any) -> float:
@@ -161,9 +156,7 @@ def product_flops(_: Any, a: Sequence[int], b: Sequence[int], **options: Any) ->
 def throughput(graphs: GraphSet) -> float:
     """Graphs per second of `transform`, colouring included."""
     model = InfoGraph(epochs=0).fit(graphs[: min(len(graphs), 256)])
-    started = time.perf_counter()
-    model.transform(graphs)
-    return len(graphs) / (time.perf_counter() - started)
+    return len(graphs) / seconds(lambda: model.transform(graphs))[0]
 
 
 def describe(row: dict[str, Any]) -> str:
@@ -181,12 +174,9 @@ def describe(row: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--data", nargs="+", default=SETS)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     rows, peak = [], matrix_product_peak()
     print(f"{torch.get_num_threads()} threads, matrix products at {peak:.0f} GFLOP/s")
@@ -202,8 +192,7 @@ def main() -> None:
     }
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     result = {"machine": machine, "peak_gflops_per_second": peak, "peak_memory_mb": memory, "rows": rows}
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "training.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(options.out, "training", result)
 
 
 if __name__ == "__main__":

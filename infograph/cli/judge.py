@@ -40,8 +40,10 @@ def evaluate(
         infograph evaluate model MUTAG
         infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic
     """
+    from infograph.data.labels import as_classes, is_known
     from infograph.data.units import LABEL
-    from infograph.evaluate.compare import judge, score_rows
+    from infograph.evaluate.compare import score_rows
+    from infograph.evaluate.cross_validation import cross_validate
     from infograph.index.graph_index import represent
 
     vectors = represent(which, reading.reader(source))
@@ -49,10 +51,13 @@ def evaluate(
     if source is not None:  # reading has called the label y
         own = {label if name == LABEL else name: values for name, values in vectors.columns.items()}
         vectors = replace(vectors, columns=own)
+    values = as_classes(vectors.column(label), label)
+    judged = vectors.usable & is_known(values)
+    left_out = int((~judged).sum())
     with Report() as watch:
-        evaluation, left_out = judge(
-            vectors,
-            label,
+        evaluation = cross_validate(
+            vectors.vectors[judged],
+            values[judged],
             classifiers=opt.names(classifier) or (),
             random_state=seed,
             progress=watch.count("cross-validation"),

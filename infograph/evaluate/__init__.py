@@ -8,7 +8,6 @@ paired_test(evaluation, other).p_value       # the same folds, another method
 from infograph.evaluate.cross_validation import Gram as Gram
 from infograph.evaluate.cross_validation import cross_validate as cross_validate
 from infograph.evaluate.evaluation import Candidate as Candidate
-from infograph.evaluate.evaluation import Choice as Choice
 from infograph.evaluate.evaluation import Evaluation as Evaluation
 from infograph.evaluate.evaluation import PairedTest as PairedTest
 from infograph.evaluate.evaluation import Plan as Plan

@@ -9,8 +9,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from infograph.baselines.base import GraphKernel
 from infograph.cells import Cell, Result, parameters_of, peak_mb, run_cell
 from infograph.data.graphset import GraphSet, fingerprint, open_graphs, save_graphs
-from infograph.data.labels import as_classes, encode_labels, is_continuous, is_known
+from infograph.data.labels import encode_labels, is_continuous, is_known
 from infograph.data.units import LABEL
-from infograph.data.vectors import Embeddings
 from infograph.errors import (
     CheckpointMismatch,
     InfoGraphError,
@@ -41,7 +40,6 @@ Watch = Callable[[str, int, int, str], None]  # method, how many are done, of ho
 Make = Callable[[int], GraphTransformer]
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
 KINDS = ("wl", "graphlet", "walk", "shortest-path")  # of deep graph kernels
-_DEEP = "baselines.deep_kernel:DeepGraphKernel"
 
 
 @dataclass(frozen=True)
@@ -64,24 +62,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Compared:
-    """One line of a comparison: accuracies in per cent, or the reason why there are none.
+    """One line of a comparison: leak-free accuracy in per cent, or the reason why there is none."""
 
-    Attributes:
-        method: its title.
-        mean, std: leak-free accuracy and its deviation over repeats; NaN where there is none.
-        paper: the same with the setting chosen on the test folds, as the paper reports it.
-        seconds: for all representations that were made, classifier excluded.
-        peak_mb: the most that one of their processes had.
-        empty: why there is no figure.
-    """
-
-    method: str
+    method: str  # its title
     mean: float = math.nan
-    std: float = math.nan
-    paper: float = math.nan
-    seconds: float = math.nan
-    peak_mb: float = math.nan
-    empty: str = ""
+    std: float = math.nan  # over repeats
+    paper: float = math.nan  # with the setting chosen on the test folds, as the paper reports it
+    seconds: float = math.nan  # for all representations that were made, classifier excluded
+    peak_mb: float = math.nan  # the most that one of their processes had
+    empty: str = ""  # why there is no figure
 
 
 def compare(
@@ -125,19 +114,35 @@ def compare(
     near = None if on == "local" else results  # on a cluster, where all machines see it
     with tempfile.TemporaryDirectory(prefix=".graphs-", dir=near) as folder:
         saved = save_graphs(graphs, Path(folder) / "graphs")
-        judging = partial(
-            _judged,
-            about=about,
-            graphs=saved,
-            labels=labels,
-            results=results,
-            protocol=protocol,
-            limits=limits,
-        )
-        for method, result in run(judging, announced(), workers=workers, on=on):
-            line = found[method.name] = _line(method.title, result)
+
+        def judged(method: Method) -> Result | Lost:
+            """Read, if it is there, else computed and kept; a failure is kept by nobody."""
+            settings = {"method": method.name, "settings": method.describe(), **about}
+            try:
+                return run_cell(
+                    Cell("methods", method.name, settings),
+                    lambda *_: _judge(method, saved, labels, protocol, limits),
+                    results,
+                    again=lambda before: bool(before["empty"]) and _allows_more(limits, before["limits"]),
+                )
+            except Failed as reason:
+                return Lost(str(reason))
+
+        for method, result in run(judged, announced(), workers=workers, on=on):
+            if isinstance(result, Lost):
+                line = Compared(method.title, empty=result.reason)
+            else:
+                scores = {name: result["scores"].get(name) for name in ("mean", "std", "paper")}
+                shown = {name: math.nan if value is None else value for name, value in scores.items()}
+                line = Compared(method.title, **shown, **result["took"], empty=result["empty"])
+            found[method.name] = line
             watch(line.method, len(found), len(chosen), line.empty)
     return [found[method.name] for method in chosen]
+
+
+def _allows_more(limits: Limits, before: Mapping[str, float | None]) -> bool:
+    pairs = [(now, before[what]) for what, now in vars(limits).items()]
+    return any(old is not None and (new is None or new > old) for new, old in pairs)
 
 
 def find_method(name: str | tuple[str, GraphTransformer]) -> Method:
@@ -145,15 +150,11 @@ def find_method(name: str | tuple[str, GraphTransformer]) -> Method:
     if not isinstance(name, str):
         title, estimator = name
         random = "random_state" in estimator.get_params(deep=False)
-        return Method(title, title, {"default": partial(_seeded, estimator)}, random)
+        make: Make = lambda seed: changed(estimator, {"random_state": seed} if random else {})  # noqa: E731
+        return Method(title, title, {"default": make}, random)
     if name.casefold() not in METHODS:
         raise InvalidParameter(f"no method {name!r}; there are: all, {', '.join(METHODS)}")
     return METHODS[name.casefold()]
-
-
-def _seeded(estimator: GraphTransformer, seed: int) -> GraphTransformer:
-    random = "random_state" in estimator.get_params(deep=False)
-    return changed(estimator, {"random_state": seed} if random else {})
 
 
 def majority_line(labels: NDArray[Any]) -> Compared:
@@ -163,71 +164,26 @@ def majority_line(labels: NDArray[Any]) -> Compared:
     return Compared("majority class", share, paper=share)
 
 
-def _line(title: str, result: Result | Lost) -> Compared:
-    if isinstance(result, Lost):
-        return Compared(title, empty=result.reason)
-    scores = {name: result["scores"].get(name) for name in ("mean", "std", "paper")}
-    shown = {name: math.nan if value is None else value for name, value in scores.items()}
-    return Compared(title, **shown, **result["took"], empty=result["empty"])
-
-
-def _judged(
-    method: Method,
-    about: dict[str, Any],
-    graphs: Path,
-    labels: NDArray[Any],
-    results: Path,
-    protocol: Protocol,
-    limits: Limits,
-) -> Result | Lost:
-    """The result of a method: read, if it is there, else computed and kept; a failure is kept by nobody."""
-    cell = Cell("methods", method.name, {"method": method.name, "settings": method.describe(), **about})
-
-    def more_is_allowed(before: Result) -> bool:
-        pairs = [(now, before["limits"][what]) for what, now in vars(limits).items()]
-        return bool(before["empty"]) and any(
-            old is not None and (new is None or new > old) for new, old in pairs
-        )
-
-    try:
-        return run_cell(
-            cell,
-            lambda *_: _judge(method, graphs, labels, protocol, limits),
-            results,
-            again=more_is_allowed,
-        )
-    except Failed as reason:
-        return Lost(str(reason))
-
-
 def _judge(method: Method, graphs: Path, labels: NDArray[Any], protocol: Protocol, limits: Limits) -> Result:
     took = {"seconds": 0.0, "peak_mb": 0.0}
     representations: dict[str, Any] = {}
-    try:
-        for setting in method.settings:
-            made = []
-            for repeat in range(protocol.repeats if method.random else 1):
-                left = None if limits.seconds is None else limits.seconds - took["seconds"]
+    for setting in method.settings:
+        made = []
+        for repeat in range(protocol.repeats if method.random else 1):
+            left = None if limits.seconds is None else limits.seconds - took["seconds"]
+            try:
                 if left is not None and left <= 0:
                     raise Stopped(f"stopped after {took['seconds'] / 60:.3g} minutes, the budget")
                 values, seconds, peak = represent_isolated(
                     graphs, method, setting, protocol.seed + repeat, Limits(left, limits.megabytes)
                 )
-                took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
-                made.append(values)
-            representations[setting] = made if method.random else made * protocol.repeats
-    except Failed:
-        raise
-    except Stopped as reason:
-        return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
-    evaluation = cross_validate(
-        representations,
-        labels,
-        repeats=protocol.repeats,
-        folds=protocol.folds,
-        inner_folds=protocol.inner_folds,
-        random_state=protocol.seed,
-    )
+            except Stopped as reason:
+                return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
+            took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
+            made.append(values)
+        representations[setting] = made if method.random else made * protocol.repeats
+    judging = {name: value for name, value in vars(protocol).items() if name != "seed"}
+    evaluation = cross_validate(representations, labels, **judging, random_state=protocol.seed)
     score = evaluation.leak_free()
     figures = {
         "mean": score.mean,
@@ -249,66 +205,46 @@ class Stopped(Exception):
     """A method that was stopped or refused the graphs; the message says why its cell is empty."""
 
 
-class Failed(Stopped):
+class Failed(Exception):
     """A failure that says nothing of the method, such as a missing package: the next time it may work."""
 
 
 def represent_isolated(
     graphs: Path, method: Method, setting: str, seed: int, limits: Limits
 ) -> tuple[NDArray[Any] | Gram, float, float]:
-    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB.
+    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB."""
 
-    Raises:
-        Stopped: a limit was reached, or the method refused the graphs.
-        Failed: its process died, or something that it needs is missing.
-    """
+    def work(seed: int) -> tuple[NDArray[Any] | Gram, float, float]:
+        warnings.simplefilter("ignore")
+        opened = open_graphs(graphs)
+        method.settings[setting](0)  # imports what it needs before the clock runs
+        began = time.perf_counter()
+        values = represent(method.settings[setting](seed), opened)
+        return values, time.perf_counter() - began, peak_mb() or 0
+
     try:
-        return limited(partial(_represent_saved, graphs, method, setting), seed, **vars(limits))
+        return limited(work, seed, **vars(limits))
     except Exception as error:
         said = str(error) if isinstance(error, InfoGraphError) else f"{type(error).__name__}: {error}"
         own = isinstance(error, OverLimit) or blames_method(error)
         raise (Stopped if own else Failed)(" ".join(said.split())) from error
 
 
-def _represent_saved(
-    graphs: Path, method: Method, setting: str, seed: int
-) -> tuple[NDArray[Any] | Gram, float, float]:
-    warnings.simplefilter("ignore")
-    opened = open_graphs(graphs)
-    method.settings[setting](0)  # imports what it needs before the clock runs
-    began = time.perf_counter()
-    values = method.represent(opened, setting, seed)
-    return values, time.perf_counter() - began, peak_mb() or 0
-
-
 @dataclass(frozen=True)
 class Method:
-    """One method.
+    """A method: what makes its estimator for a seed. Of several settings, the best on inner folds counts."""
 
-    Attributes:
-        name: on the command line and in file names.
-        title: in tables, as the paper spells it.
-        settings: setting -> what makes the estimator for a seed. Of several, the best on inner folds counts.
-        random: whether another seed gives another representation.
-        grid: the settings of Table 1, fixed before anything was run; those above where there are no others.
-        epochs: where one training run is looked at in Table 1; each is a setting of its own.
-    """
-
-    name: str
-    title: str
+    name: str  # on the command line and in file names
+    title: str  # in tables, as the paper spells it
     settings: Mapping[str, Make]
-    random: bool = False
-    grid: Mapping[str, Make] = field(default_factory=dict)
-    epochs: tuple[int, ...] = ()
+    random: bool = False  # whether another seed gives another representation
+    grid: Mapping[str, Make] = field(default_factory=dict)  # of Table 1, fixed before anything was run
+    epochs: tuple[int, ...] = ()  # where one training run is looked at in Table 1, each as a setting
 
     @property
     def searched(self) -> Mapping[str, Make]:
         """The settings of Table 1."""
         return self.grid or self.settings
-
-    def represent(self, graphs: GraphSet, setting: str, seed: int) -> NDArray[Any] | Gram:
-        """What `represent` makes of graphs with one of the settings."""
-        return represent(self.settings[setting](seed), graphs)
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Setting -> all parameters of its estimator: what a result depends on."""
@@ -349,121 +285,48 @@ def _method(
     name: str,
     title: str,
     where: str,
-    *grid: dict[str, Any],
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    *,
     random: bool = False,
     epochs: tuple[int, ...] = (),
     **given: Any,
 ) -> Method:
-    """A method of one estimator: with `given` alone, and in Table 1 with each line of `grid` as well."""
-    searched = {_words({**each, **given}): _one(where, **each, **given) for each in grid}
+    """A method of one estimator: with `given` alone, and in Table 1 with all values of `grid` as well."""
+    searched = {}
+    for values in product(*grid.values()) if grid else ():
+        setting = {**dict(zip(grid or (), values, strict=True)), **given}
+        searched[" ".join(f"{key}={value}" for key, value in setting.items())] = _one(where, **setting)
     return Method(name, title, {"default": _one(where, **given)}, random, searched, epochs)
 
 
-def _words(given: dict[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in given.items())
-
-
+_DGK = "baselines.deep_kernel:DeepGraphKernel"
+_GRAPHLETS, _MLG = "baselines.graphlets:Graphlets", "baselines.laplacian:MultiscaleLaplacian"
+_INFOGRAPH, _UNTRAINED = "estimators.infograph:InfoGraph", "estimators.infograph:UntrainedGIN"
+_SUB2VEC, _GRAPH2VEC = "baselines.graph2vec:Sub2Vec", "baselines.graph2vec:Graph2Vec"
+_VARIANTS = ("structural", "neighbourhood")
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         _method("rw", "RW", "baselines.random_walk:RandomWalk", normalise=True),
         _method("sp", "SP", "baselines.shortest_path:ShortestPath", normalise=True),
-        _method(
-            "gk",
-            "GK",
-            "baselines.graphlets:Graphlets",
-            *({"size": size} for size in (3, 4, 5)),
-            normalise=True,
-        ),
-        _method(
-            "wl",
-            "WL",
-            "baselines.wl:WeisfeilerLehman",
-            *({"rounds": rounds} for rounds in (1, 2, 3, 4, 5)),
-            normalise=True,
-        ),
+        _method("gk", "GK", _GRAPHLETS, {"size": (3, 4, 5)}, normalise=True),
+        _method("wl", "WL", "baselines.wl:WeisfeilerLehman", {"rounds": (1, 2, 3, 4, 5)}, normalise=True),
         replace(
-            _method(
-                "dgk",
-                "DGK",
-                _DEEP,
-                *({"structure": kind, "epochs": n} for kind in KINDS for n in (5, 30)),
-                random=True,
-                normalise=True,
-            ),
-            settings={kind: _one(_DEEP, structure=kind, normalise=True) for kind in KINDS},
+            _method("dgk", "DGK", _DGK, {"structure": KINDS, "epochs": (5, 30)}, random=True, normalise=True),
+            settings={kind: _one(_DGK, structure=kind, normalise=True) for kind in KINDS},
         ),
-        _method(
-            "mlg",
-            "MLG",
-            "baselines.laplacian:MultiscaleLaplacian",
-            *({"levels": levels, "gamma": gamma} for levels in (1, 2, 3) for gamma in (0.01, 0.1)),
-        ),
+        _method("mlg", "MLG", _MLG, {"levels": (1, 2, 3), "gamma": (0.01, 0.1)}),
         _method("node2vec", "node2vec", "baselines.node2vec:Node2Vec", random=True),
+        _method("sub2vec", "sub2vec", _SUB2VEC, {"variant": _VARIANTS}, random=True),
+        _method("graph2vec", "graph2vec", _GRAPH2VEC, {"rounds": (1, 2, 3, 4)}, random=True),
         _method(
-            "sub2vec",
-            "sub2vec",
-            "baselines.graph2vec:Sub2Vec",
-            *({"variant": variant} for variant in ("structural", "neighbourhood")),
-            random=True,
+            "infograph", "InfoGraph", _INFOGRAPH, {"layers": DEPTHS, "lr": RATES}, random=True, epochs=EPOCHS
         ),
-        _method(
-            "graph2vec",
-            "graph2vec",
-            "baselines.graph2vec:Graph2Vec",
-            *({"rounds": rounds} for rounds in (1, 2, 3, 4)),
-            random=True,
-        ),
-        _method(
-            "infograph",
-            "InfoGraph",
-            "estimators.infograph:InfoGraph",
-            *({"layers": layers, "lr": lr} for layers in DEPTHS for lr in RATES),
-            random=True,
-            epochs=EPOCHS,
-        ),
-        _method(
-            "untrained",
-            "untrained GIN",
-            "estimators.infograph:UntrainedGIN",
-            *({"layers": layers} for layers in DEPTHS),
-            random=True,
-        ),
+        _method("untrained", "untrained GIN", _UNTRAINED, {"layers": DEPTHS}, random=True),
         _method("labels", "node labels", "baselines.references:LabelHistogram"),
         _method("degrees", "node degrees", "baselines.references:DegreeHistogram"),
     )
 }
-
-
-def judge(
-    embeddings: Embeddings,
-    label: str,
-    *,
-    classifiers: Sequence[str] | str = "svm-rbf",
-    repeats: int = 5,
-    folds: int = 10,
-    inner_folds: int = 5,
-    random_state: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[Evaluation, int]:
-    """Cross-validate the classes in the column `label`, of the graphs that have a vector and a label.
-
-    Returns:
-        The evaluation, and how many graphs were left out.
-    """
-    values = as_classes(embeddings.column(label), label)
-    judged = embeddings.usable & is_known(values)
-    evaluation = cross_validate(
-        embeddings.vectors[judged],
-        values[judged],
-        classifiers=classifiers,
-        repeats=repeats,
-        folds=folds,
-        inner_folds=inner_folds,
-        random_state=random_state,
-        progress=progress,
-    )
-    return evaluation, int((~judged).sum())
 
 
 def score_rows(evaluation: Evaluation) -> list[Row]:
@@ -480,19 +343,12 @@ def score_rows(evaluation: Evaluation) -> list[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The labels of a study.
+    """The labels of a study."""
 
-    Attributes:
-        column: the label column, empty where there is none.
-        values: (G,) the labels.
-        judged: (G,) which graphs take part in the evaluation; None where there is nothing to evaluate.
-        notes: what a reader must know of it.
-    """
-
-    column: str
-    values: NDArray[Any]
-    judged: NDArray[np.bool_] | None
-    notes: tuple[str, ...] = ()
+    column: str  # empty where there is none
+    values: NDArray[Any]  # (G,)
+    judged: NDArray[np.bool_] | None  # (G,) those that are evaluated; None where there is nothing to evaluate
+    notes: tuple[str, ...] = ()  # what a reader must know
 
     @classmethod
     def of(cls, graphs: GraphSet, folds: int, inner_folds: int) -> Self:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,7 @@ from infograph.errors import InvalidParameter
 from infograph.evaluate.evaluation import Candidate, Evaluation, Floats, Plan, Rows
 
 Progress = Callable[[int, int], None]
-VECTOR_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn")
-GRAM_CLASSIFIERS = ("svm", "knn")
+VECTOR_CLASSIFIERS, GRAM_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn"), ("svm", "knn")
 FEW = 300  # graphs; below, Python's own share is most of a fit, and threads gain nothing
 
 
@@ -49,8 +48,7 @@ class Gram:
         matrix = _numbers(self.matrix, "a Gram matrix")
         if matrix.shape[0] != matrix.shape[1]:
             raise InvalidParameter(
-                f"a Gram matrix is graphs by graphs; shape {matrix.shape} came. Pass vectors without "
-                "Gram(...), or multiply them: Gram(x @ x.T)"
+                f"a Gram matrix is graphs by graphs; shape {matrix.shape} came. For vectors: Gram(x @ x.T)"
             )
         if matrix.diagonal().min() < 0:
             raise InvalidParameter("k(x, x) is negative for a graph; pass similarities, not distances")
@@ -58,9 +56,7 @@ class Gram:
         if gap.any():
             if gap.max() > 1e-6 * np.abs(matrix).max():
                 i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-                raise InvalidParameter(
-                    f"the Gram matrix is not symmetric at ({i}, {j}); pass (K + K.T) / 2 if that is meant"
-                )
+                raise InvalidParameter(f"the Gram matrix is not symmetric at ({i}, {j}); pass (K + K.T) / 2")
             matrix = (matrix + matrix.T) / 2  # even out rounding, so that row and column say the same
         if self.normalise:
             root = np.sqrt(matrix.diagonal())
@@ -122,7 +118,6 @@ def cross_validate(
         n_jobs: folds run at the same time, -1 for one per core. Each holds about 3 matrices of G x G float64.
         progress: called with (folds done, folds in all) after every fold.
     """
-    codes, names = encode_labels(y)
     for name, value, least in (
         ("repeats", repeats, 1),
         ("folds", folds, 2),
@@ -130,118 +125,61 @@ def cross_validate(
         ("random_state", random_state, 0),
         ("max_iter", max_iter, 1),
         ("logistic_max_iter", logistic_max_iter, 1),
+        *(("neighbours", k, 1) for k in neighbours),
     ):
-        _check_count(name, value, least)
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+            raise InvalidParameter(f"{name} must be a whole number of at least {least}; {value!r} came")
+    if not (C and neighbours and all(0 < value < math.inf for value in C)):
+        raise InvalidParameter(
+            f"C and neighbours must be positive and finite; C={C}, neighbours={neighbours}"
+        )
     if n_jobs == 0:
         raise InvalidParameter("n_jobs=0 runs nothing; use -1 for all cores, or 1")
+    codes, names = encode_labels(y)
     plan = Plan.of(codes, names, folds, inner_folds)
     wanted = check_names(classifiers)
-    grids = _grids(C, neighbours, int(max_iter), int(logistic_max_iter))
-    if not isinstance(representations, Mapping):
-        representations = {"default": representations}
-    if not representations:
+    costs = tuple(sorted({float(value) for value in C}))
+    grids: Grids = {
+        **dict.fromkeys(("svm-rbf", "svm-linear", "svm"), (costs, int(max_iter))),
+        "logistic": (costs, int(logistic_max_iter)),
+        "knn": (tuple(sorted({int(k) for k in neighbours})), 0),
+    }
+    given = representations if isinstance(representations, Mapping) else {"default": representations}
+    if not given:
         raise InvalidParameter("representations is an empty mapping; pass at least one setting")
     sources = {
         str(name): _per_repeat(source, f"setting {str(name)!r}", len(codes), repeats, random_state)
-        for name, source in representations.items()
+        for name, source in given.items()
     }
     seeds = tuple(int(random_state) + r for r in range(repeats))
-    done = iter(range(1, len(sources) * repeats * folds + 1))
-
-    def tick() -> None:
-        if progress is not None:
-            progress(next(done), len(sources) * repeats * folds)
-
     candidates: list[Candidate] = []
+    done, total = 0, len(sources) * repeats * folds
     for setting, get in sources.items():
-        candidates += _candidates(setting, get, codes, plan, seeds, wanted, grids, bool(scale), n_jobs, tick)
+        scores: list[list[Scores]] = []  # repeats x folds, each of all classifiers
+        kinds = set()
+        for r, seed in enumerate(seeds):  # only one repeat's representation is held at a time
+            representation = get(r)
+            kinds.add(isinstance(representation, Gram))
+            if len(kinds) > 1:
+                raise InvalidParameter(f"setting {setting!r} mixes vectors and Gram matrices; use one kind")
+            chosen = {name: grids[name] for name in _fitting(wanted, representation, setting)}
+            for fold in _score_repeat(representation, codes, plan, seed, chosen, bool(scale), n_jobs):
+                scores.append(fold)
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+        for i, (name, (grid, bound)) in enumerate(chosen.items()):
+            parts = (
+                np.reshape([fold[i][part] for fold in scores], (repeats, folds, -1)) for part in range(3)
+            )
+            scaled = bool(scale) and kinds == {False}
+            candidates.append(Candidate(setting, name, tuple(map(float, grid)), scaled, bound, *parts))
     return Evaluation(plan, seeds, tuple(candidates))
-
-
-Grids = dict[
-    str, tuple[tuple[float, ...], int]
-]  # classifier -> values to try, smallest first; bound of a fit
-
-
-def _candidates(
-    setting: str,
-    get: Callable[[int], Representation],
-    codes: Rows,
-    plan: Plan,
-    seeds: tuple[int, ...],
-    wanted: tuple[str, ...] | None,
-    grids: Grids,
-    scale: bool,
-    n_jobs: int,
-    tick: Callable[[], None],
-) -> list[Candidate]:
-    """Run all repeats of one setting; only one repeat's representation is held at a time."""
-    rows: list[list[Scores]] = []  # repeats x folds, each of all classifiers
-    kinds = set()
-    for r, seed in enumerate(seeds):
-        representation = get(r)
-        gram = isinstance(representation, Gram)
-        kinds.add(gram)
-        if len(kinds) > 1:
-            raise InvalidParameter(f"setting {setting!r} mixes vectors and Gram matrices; use one kind")
-        chosen = {name: grids[name] for name in _fitting(wanted, gram, setting)}
-        score = delayed(_score_fold)
-        jobs = (
-            score(representation, codes, split, chosen, scale, plan.inner_folds, seed)
-            for split in _stratified(codes, plan.folds, seed)
-        )
-        # LIBSVM releases the interpreter lock, so threads share the matrices without copies: 1.9x on 2 cores
-        # with 1000 graphs, where processes gain 1.6x after 1.5 s of start. One BLAS thread, so that sums
-        # round alike for every n_jobs; early stops are counted, not warned about. Both are properties of the
-        # process, and set around the threads, where they cannot race.
-        workers = 1 if len(codes) < FEW else n_jobs
-        with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for scores in Parallel(n_jobs=workers, backend="threading", return_as="generator")(jobs):
-                rows.append(scores)
-                tick()
-    shape = (len(seeds), plan.folds, -1)
-    return [
-        Candidate(
-            setting,
-            name,
-            tuple(map(float, grid)),
-            scale and not gram,
-            max_iter,
-            *(np.reshape([row[i][part] for row in rows], shape) for part in range(3)),
-        )
-        for i, (name, (grid, max_iter)) in enumerate(chosen.items())
-    ]
-
-
-def _stratified(codes: Rows, folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)
 
 
 # ---- what came in
 
-
-def _check_count(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        raise InvalidParameter(f"{name} must be a whole number of at least {least}; {value!r} came")
-
-
-def _grids(C: Sequence[float], neighbours: Sequence[int], max_iter: int, logistic_max_iter: int) -> Grids:
-    if not C or not neighbours:
-        raise InvalidParameter(
-            f"C and neighbours need at least one value each; C={C}, neighbours={neighbours}"
-        )
-    for value in C:
-        if not (math.isfinite(value) and value > 0):
-            raise InvalidParameter(f"C must be positive and finite; {value} came")
-    for k in neighbours:
-        _check_count("neighbours", k, 1)
-    costs = tuple(sorted({float(value) for value in C}))
-    return {
-        **dict.fromkeys(("svm-rbf", "svm-linear", "svm"), (costs, max_iter)),
-        "logistic": (costs, logistic_max_iter),
-        "knn": (tuple(sorted({int(k) for k in neighbours})), 0),
-    }
+Grids = dict[str, tuple[tuple[float, ...], int]]  # classifier -> values, smallest first; bound of a fit
 
 
 def check_names(classifiers: Sequence[str] | str | None) -> tuple[str, ...] | None:
@@ -260,14 +198,15 @@ def check_names(classifiers: Sequence[str] | str | None) -> tuple[str, ...] | No
     return names
 
 
-def _fitting(names: tuple[str, ...] | None, gram: bool, setting: str) -> tuple[str, ...]:
+def _fitting(names: tuple[str, ...] | None, given: Representation, setting: str) -> tuple[str, ...]:
     """The classifiers for this kind of input; None means one SVM."""
+    gram = isinstance(given, Gram)
     allowed, kind = (GRAM_CLASSIFIERS, "a Gram matrix") if gram else (VECTOR_CLASSIFIERS, "vectors")
     for name in names or ():
         if name not in allowed:
             raise InvalidParameter(
                 f"classifier {name!r} does not go with setting {setting!r}, which is {kind}: choose from "
-                f"{allowed}. Evaluate vectors and Gram matrices in two calls and merge them to compare both"
+                f"{allowed}. Evaluate both kinds in two calls and merge them"
             )
     return names or allowed[:1]
 
@@ -285,10 +224,7 @@ def _per_repeat(
         single = _representation(source, n_graphs, where)
         return lambda r: single
     if len(source) != repeats:
-        raise InvalidParameter(
-            f"{where}: {len(source)} representations came for repeats={repeats}; pass one per repeat, or a "
-            "single one that serves all"
-        )
+        raise InvalidParameter(f"{where}: {len(source)} representations came for repeats={repeats}")
     each = [_representation(one, n_graphs, f"{where}, repeat {r}") for r, one in enumerate(source)]
     return lambda r: each[r]
 
@@ -308,22 +244,45 @@ def _numbers(values: ArrayLike, where: str) -> Floats:
         kind = type(values).__name__
         raise InvalidParameter(f"{where}: expected a dense array of numbers; {kind} came") from error
     if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InvalidParameter(
-            f"{where}: expected a (G, D) array, a row per graph; shape {matrix.shape} came"
-        )
+        raise InvalidParameter(f"{where}: expected a (G, D) array; shape {matrix.shape} came")
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if bad.size:
         raise InvalidParameter(
             f"{where}: {bad.size} of {len(matrix)} rows hold NaN or infinity, the first is graph {bad[0]}; "
-            "leave these graphs out, or look for a diverged training"
+            "leave these graphs out"
         )
     return matrix
 
 
-# ---- one outer fold
+# ---- one repeat, one outer fold
 
 Scores = tuple[Floats, Floats, Rows]  # inner and outer accuracy, fits that stopped early: (P,) each
 Part = slice | Rows
+
+
+def _score_repeat(
+    given: Representation, codes: Rows, plan: Plan, seed: int, grids: Grids, scale: bool, n_jobs: int
+) -> Iterator[list[Scores]]:
+    """The outer folds of one repeat, in order.
+
+    LIBSVM releases the interpreter lock, so threads share the matrices without copies: 1.9x on 2 cores with
+    1000 graphs, where processes gain 1.6x after 1.5 s of start. One BLAS thread, so that sums round alike for
+    every n_jobs; early stops are counted, not warned about. Both are properties of the process, and set
+    around the threads, where they cannot race.
+    """
+    score = delayed(_score_fold)
+    jobs = (
+        score(given, codes, split, grids, scale, plan.inner_folds, seed)
+        for split in _stratified(codes, plan.folds, seed)
+    )
+    workers = 1 if len(codes) < FEW else n_jobs
+    with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield from Parallel(n_jobs=workers, backend="threading", return_as="generator")(jobs)
+
+
+def _stratified(codes: Rows, folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
+    yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)
 
 
 def _score_fold(
@@ -338,62 +297,49 @@ def _score_fold(
     """Score every classifier in one outer fold; test labels are read for the outer accuracy alone."""
     train, test = split
     labels = codes[np.concatenate(split)]  # (G,)
-    whole, held_out = slice(0, len(train)), slice(len(train), len(codes))
-    inner_splits = list(_stratified(codes[train], inner_folds, seed))
+    splits: list[tuple[Part, Part]] = [*_stratified(codes[train], inner_folds, seed)]
+    splits.append((slice(0, len(train)), slice(len(train), len(codes))))
     results = []
     # Inputs were checked once; scikit-learn's own checks cost a sixth of each fit on 150 graphs.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         space = _Space(representation, train, test, scale)
         for name, (grid, max_iter) in grids.items():
-            score = _classifier(name, space, labels, grid, max_iter)
-            inner, stopped = zip(*(score(fit, judged) for fit, judged in inner_splits), strict=True)
-            outer, stopped_outer = score(whole, held_out)
-            results.append((np.mean(inner, axis=0), outer, np.sum(stopped, axis=0) + stopped_outer))
+            matrix = space.matrix(name)  # all inner folds share it
+            found = [_fit(name, matrix, labels, grid, max_iter, *rows) for rows in splits]
+            accuracy, stopped = (np.array(each) for each in zip(*found, strict=True))  # (inner + 1, P)
+            results.append((accuracy[:-1].mean(axis=0), accuracy[-1], stopped.sum(axis=0)))
     return results
 
 
-def _classifier(
-    name: str, space: _Space, labels: Rows, grid: Sequence[float], max_iter: int
-) -> Callable[[Part, Part], tuple[Floats, Rows]]:
-    """Prepare what all inner folds share, and return (fit rows, judged rows) -> accuracy, stopped early."""
-    if name == "knn":
-        return partial(_nearest, space.ranks(), labels, np.array(grid))
-    if name == "logistic":
-        return partial(_fit_each, "logistic", space.vectors, labels, grid, max_iter)
-    return partial(
-        _fit_each, "svm", space.rbf() if name == "svm-rbf" else space.products, labels, grid, max_iter
-    )
-
-
-def _fit_each(
-    kind: str, matrix: Floats, labels: Rows, grid: Sequence[float], max_iter: int, fit: Part, judged: Part
+def _fit(
+    name: str, matrix: Floats, labels: Rows, grid: Sequence[float], max_iter: int, fit: Part, judged: Part
 ) -> tuple[Floats, Rows]:
-    """One fit per C, by rows and columns of a kernel, or by rows of vectors."""
-    svm = kind == "svm"
-    inside, across = (_block(matrix, rows, fit) if svm else matrix[rows] for rows in (fit, judged))
+    """Accuracy, and whether the fit stopped early, for every value of the grid."""
     accuracy, stopped = np.empty(len(grid)), np.zeros(len(grid), np.int64)
+    if name == "knn":
+        return _nearest(_block(matrix, judged, fit), labels[fit], labels[judged], np.array(grid)), stopped
+    logistic = name == "logistic"
+    inside, across = (matrix[rows] if logistic else _block(matrix, rows, fit) for rows in (fit, judged))
     for p, C in enumerate(grid):
-        if svm:
-            model = SVC(C=C, kernel="precomputed", max_iter=max_iter).fit(inside, labels[fit])
-            stopped[p] = model.fit_status_ != 0
-        else:
+        if logistic:
             model = LogisticRegression(C=C, max_iter=max_iter).fit(inside, labels[fit])
             stopped[p] = model.n_iter_.max() >= max_iter
+        else:
+            model = SVC(C=C, kernel="precomputed", max_iter=max_iter).fit(inside, labels[fit])
+            stopped[p] = model.fit_status_ != 0
         accuracy[p] = np.mean(model.predict(across) == labels[judged])
     return accuracy, stopped
 
 
-def _nearest(ranks: Floats, labels: Rows, neighbours: Rows, fit: Part, judged: Part) -> tuple[Floats, Rows]:
-    given, most = labels[fit], neighbours[-1]
+def _nearest(ranks: Floats, given: Rows, expected: Rows, neighbours: Rows) -> Floats:
+    most = neighbours[-1]
     if most > len(given):
-        raise InvalidParameter(
-            f"neighbours={most}, but an inner fold trains on {len(given)} graphs; ask for fewer"
-        )
+        raise InvalidParameter(f"neighbours={most}, but an inner fold trains on {len(given)} graphs")
     # A stable order: of equally far graphs the earlier one counts, on every machine.
-    nearest = np.argsort(_block(ranks, judged, fit), axis=1, kind="stable")[:, :most]  # (judged, most)
-    votes = np.cumsum(given[nearest][:, :, None] == np.arange(labels.max() + 1), axis=1)  # (judged, most, C)
+    nearest = np.argsort(ranks, axis=1, kind="stable")[:, :most]  # (judged, most)
+    votes = np.cumsum(given[nearest][:, :, None] == np.arange(given.max() + 1), axis=1)  # (judged, most, C)
     answers = votes[:, neighbours - 1].argmax(axis=2)  # (judged, P); equal votes go to the first class
-    return np.mean(answers == labels[judged][:, None], axis=0), np.zeros(len(neighbours), np.int64)
+    return np.asarray(np.mean(answers == expected[:, None], axis=0))
 
 
 def _block(matrix: Floats, rows: Part, columns: Part) -> Floats:
@@ -427,27 +373,22 @@ class _Space:
         """The linear kernel, or the given Gram matrix, against the training graphs: (G, T)."""
         return np.ascontiguousarray(self.vectors @ self.vectors[: self.n_train].T)
 
-    def distances(self) -> Floats:
-        """Squared, to the training graphs, (G, T); a new array, as each user needs it once."""
-        distances = self.products * -2.0
+    def matrix(self, classifier: str) -> Floats:
+        """What a classifier is fitted to: vectors (G, D), kernel values or distances (G, T)."""
+        if classifier == "logistic":
+            return np.asarray(self.vectors)
+        if classifier in ("svm", "svm-linear"):
+            return self.products
+        distances = self.products * -2.0  # squared, to the training graphs
         distances += self.squares[:, None]
         distances += self.squares[None, : self.n_train]
-        return np.maximum(distances, 0.0, out=distances)
-
-    def rbf(self) -> Floats:
-        """exp(-gamma |x - x'|^2), (G, T); gamma is scikit-learn's "scale" of the training rows."""
-        train = self.vectors[: self.n_train]
-        variance = float(train.var())
-        kernel = self.distances()
-        kernel *= -1.0 / (train.shape[1] * variance) if variance > 0 else -1.0
-        return np.exp(kernel, out=kernel)
-
-    def ranks(self) -> Floats:
-        """Squared distances in whole steps of 1e-9 of the mean square, (G, T).
-
-        Data sets hold many equal graphs. Rounding errors of the matrix product must not decide which of two
-        equal ones is the nearer.
-        """
-        distances = self.distances()
+        np.maximum(distances, 0.0, out=distances)
+        if classifier == "svm-rbf":  # exp(-gamma |x - x'|^2) with scikit-learn's gamma "scale"
+            train = self.vectors[: self.n_train]
+            variance = float(train.var())
+            distances *= -1.0 / (train.shape[1] * variance) if variance > 0 else -1.0
+            return np.exp(distances, out=distances)
+        # Data sets hold many equal graphs. In whole steps of 1e-9 of the mean square, rounding errors of the
+        # matrix product do not decide which of two equal ones is the nearer.
         distances /= 1e-9 * float(self.squares[: self.n_train].mean()) or 1.0
         return np.rint(distances, out=distances)

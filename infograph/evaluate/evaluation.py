@@ -18,6 +18,7 @@ from infograph.errors import InvalidParameter
 FORMAT = 1
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
+SCORES = {"inner": np.float64, "outer": np.float64, "stopped": np.int64}  # the arrays of a candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,25 +42,16 @@ class Evaluation:
         """
         inner = np.stack([_pick(each.inner, _best(each.inner)) for each in self.candidates], axis=-1)
         outer = np.stack([each.chosen_outer for each in self.candidates], axis=-1)  # (R, F, candidates)
-        which = _best(inner)  # (R, F)
-        return self._score("leak-free", _pick(outer, which), which, "all chosen on the inner folds")
+        return Score.of(_pick(outer, _best(inner)))
 
     def paper(self) -> Score:
         """The setting and classifier with the best outer mean; only C is chosen on the inner folds.
 
         This is how the paper reports. With more than one candidate the test folds take part in the choice, so
-        the figure is optimistic; the note says so. With one candidate it equals `leak_free()`.
+        the figure is optimistic. With one candidate it equals `leak_free()`.
         """
-        first = int(_best(np.array([each.chosen_outer.mean() for each in self.candidates])))
-        winner = self.candidates[first]
-        note = "all chosen on the inner folds"
-        if len(self.candidates) > 1:
-            note = (
-                f"{winner.setting} with {winner.classifier} chosen on the outer folds "
-                f"among {len(self.candidates)}, which is optimistic"
-            )
-        which = np.full((len(self.seeds), self.plan.folds), first)
-        return self._score("paper", winner.chosen_outer, which, note)
+        first = _best(np.array([each.chosen_outer.mean() for each in self.candidates]))
+        return Score.of(self.candidates[int(first)].chosen_outer)
 
     def select(
         self, settings: Collection[str] | None = None, classifiers: Collection[str] | None = None
@@ -72,10 +64,8 @@ class Evaluation:
             and (classifiers is None or each.classifier in classifiers)
         )
         if not kept:
-            have = ", ".join(f"({each.setting}, {each.classifier})" for each in self.candidates)
-            raise InvalidParameter(
-                f"no candidate has settings={settings}, classifiers={classifiers}; there are {have}"
-            )
+            have = ", ".join(map(str, self.candidates))
+            raise InvalidParameter(f"no candidate of {settings} with {classifiers}; there are {have}")
         return replace(self, candidates=kept)
 
     @property
@@ -87,11 +77,6 @@ class Evaluation:
     def std(self) -> float:
         """Deviation of `leak_free()` over repeats."""
         return self.leak_free().std
-
-    @property
-    def std_folds(self) -> float:
-        """Deviation of `leak_free()` over folds."""
-        return self.leak_free().std_folds
 
     @property
     def n_stopped(self) -> int:
@@ -119,41 +104,19 @@ class Evaluation:
     def from_dict(cls, record: Mapping[str, Any]) -> Evaluation:
         """The evaluation that `to_dict` wrote; another format or a damaged record is refused."""
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
-            raise InvalidParameter(
-                f"expected a record of Evaluation.to_dict() in format {FORMAT}; evaluate again"
-            )
+            raise InvalidParameter(f"expected a record of Evaluation.to_dict() in format {FORMAT}")
         try:
             sizes = tuple((str(name), int(size)) for name, size in record["plan"]["class_sizes"])
             plan = Plan(**{**record["plan"], "class_sizes": sizes})
             seeds = tuple(int(seed) for seed in record["seeds"])
             candidates = tuple(Candidate.from_dict(each) for each in record["candidates"])
+            for each in candidates:
+                shape = (len(seeds), plan.folds, len(each.grid))
+                if {getattr(each, name).shape for name in SCORES} != {shape}:
+                    raise ValueError(f"scores of {each} are not of shape {shape}")
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidParameter(f"the stored evaluation is damaged ({error!r}); evaluate again") from error
-        for each in candidates:
-            shape = (len(seeds), plan.folds, len(each.grid))
-            if not each.inner.shape == each.outer.shape == each.stopped.shape == shape:
-                raise InvalidParameter(
-                    f"the stored scores of {each.setting!r} are not of shape {shape}; evaluate again"
-                )
         return cls(plan, seeds, candidates)
-
-    def _score(self, protocol: str, outer: Floats, which: NDArray[np.intp], note: str) -> Score:
-        """Summarise outer accuracies (R, F) of the candidates `which` (R, F)."""
-        values = [each.chosen for each in self.candidates]
-        chosen = []
-        for (r, f), c in np.ndenumerate(which):
-            used = self.candidates[c]
-            chosen.append(Choice(self.seeds[r], f, used.setting, used.classifier, float(values[c][r, f])))
-        repeat_means = outer.mean(axis=1)  # (R,)
-        return Score(
-            protocol=protocol,
-            mean=float(repeat_means.mean()),
-            std=float(repeat_means.std(ddof=1)) if len(repeat_means) > 1 else math.nan,
-            std_folds=float(np.std(outer, ddof=1)),
-            fold_scores=tuple(tuple(row) for row in outer.tolist()),
-            chosen=tuple(chosen),
-            note=note,
-        )
 
 
 @dataclass(frozen=True)
@@ -217,7 +180,7 @@ class Candidate:
     max_iter: int
     inner: Floats  # (R, F, P)
     outer: Floats  # (R, F, P)
-    stopped: NDArray[np.int64]  # (R, F, P)
+    stopped: Rows  # (R, F, P)
 
     @property
     def chosen(self) -> Floats:
@@ -230,17 +193,16 @@ class Candidate:
         return _pick(self.outer, _best(self.inner))
 
     def to_dict(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).tolist() for name in ("inner", "outer", "stopped")}
+        arrays = {name: getattr(self, name).tolist() for name in SCORES}
         return {**vars(self), "grid": list(self.grid), **arrays}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Candidate:
-        kinds = {"inner": np.float64, "outer": np.float64, "stopped": np.int64}
-        arrays = {name: np.array(record[name], kind) for name, kind in kinds.items()}
+        arrays = {name: np.array(record[name], kind) for name, kind in SCORES.items()}
         return cls(**{**record, "grid": tuple(map(float, record["grid"])), **arrays})
 
     def __str__(self) -> str:
-        return f"setting {self.setting!r} with {self.classifier}"
+        return f"{self.setting!r} with {self.classifier}"
 
 
 def _best(scores: Floats) -> NDArray[np.intp]:
@@ -253,37 +215,27 @@ def _pick(scores: Floats, which: NDArray[np.intp]) -> Floats:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What was used in one outer fold. `value` is C, or the number of neighbours for knn."""
-
-    seed: int
-    fold: int
-    setting: str
-    classifier: str
-    value: float
-
-
-@dataclass(frozen=True)
 class Score:
     """An accuracy between 0 and 1 as a table cell needs it.
 
     Attributes:
-        protocol: "leak-free" or "paper".
         mean: mean over repeats and folds.
         std: sample deviation of the repeats' means; NaN for a single repeat.
         std_folds: sample deviation over all folds of all repeats.
         fold_scores: the accuracy of every outer fold, per repeat.
-        chosen: what was used there, in the same order.
-        note: where the choice was made, in words.
     """
 
-    protocol: str
     mean: float
     std: float
     std_folds: float
     fold_scores: tuple[tuple[float, ...], ...]
-    chosen: tuple[Choice, ...]
-    note: str
+
+    @classmethod
+    def of(cls, outer: Floats) -> Score:
+        """The score of outer accuracies (R, F)."""
+        means = outer.mean(axis=1)  # (R,)
+        std = float(means.std(ddof=1)) if len(means) > 1 else math.nan
+        return cls(float(means.mean()), std, float(np.std(outer, ddof=1)), tuple(map(tuple, outer.tolist())))
 
     def __str__(self) -> str:
         repeats, folds = len(self.fold_scores), f"folds ± {100 * self.std_folds:.1f}"
@@ -321,47 +273,30 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
     parts = list(evaluations)
     if not parts:
         raise InvalidParameter("merge got no evaluations; pass at least one")
-    cells: dict[tuple[str, str], dict[int, tuple[Candidate, int]]] = {}  # -> seed -> its scores, which repeat
+    seeds = tuple(sorted({seed for part in parts for seed in part.seeds}))
+    found: dict[str, list[tuple[int, int, Candidate]]] = {}  # -> (seed, which repeat it is, its candidate)
     for part in parts:
         _check_same_plan(parts[0], part)
         for candidate in part.candidates:
-            repeats = cells.setdefault((candidate.setting, candidate.classifier), {})
-            for r, seed in enumerate(part.seeds):
-                if seed in repeats:
-                    raise InvalidParameter(f"{candidate} comes twice with seed {seed}; pass each result once")
-                repeats[seed] = (candidate, r)
-    seeds = tuple(sorted({seed for part in parts for seed in part.seeds}))
-    return Evaluation(parts[0].plan, seeds, tuple(_joined(repeats, seeds) for repeats in cells.values()))
-
-
-def _joined(repeats: dict[int, tuple[Candidate, int]], seeds: tuple[int, ...]) -> Candidate:
-    first = next(iter(repeats.values()))[0]
-    absent = [seed for seed in seeds if seed not in repeats]
-    if absent:
-        raise InvalidParameter(f"{first} has no repeat with seed {absent[0]}; evaluate it or leave it out")
-    for candidate, _ in repeats.values():
-        for field in ("grid", "scale", "max_iter"):
-            mine, other = getattr(first, field), getattr(candidate, field)
-            if mine != other:
-                raise InvalidParameter(f"{first} has {field} {mine} in one repeat and {other} in another")
-    inner, outer, stopped = (
-        np.stack([getattr(repeats[seed][0], name)[repeats[seed][1]] for seed in seeds])
-        for name in ("inner", "outer", "stopped")
-    )
-    return replace(first, inner=inner, outer=outer, stopped=stopped)
+            found.setdefault(str(candidate), []).extend((s, r, candidate) for r, s in enumerate(part.seeds))
+    joined = []
+    for name, repeats in found.items():
+        repeats.sort(key=lambda each: each[0])
+        if tuple(seed for seed, _, _ in repeats) != seeds:
+            raise InvalidParameter(f"{name} needs one repeat with each of the seeds {seeds}")
+        if len({(each.grid, each.scale, each.max_iter) for _, _, each in repeats}) > 1:
+            raise InvalidParameter(f"{name} has not the same grid, scale and max_iter in all repeats")
+        arrays: Any = {what: np.stack([getattr(each, what)[r] for _, r, each in repeats]) for what in SCORES}
+        joined.append(replace(repeats[0][2], **arrays))
+    return Evaluation(parts[0].plan, seeds, tuple(joined))
 
 
 def _check_same_plan(a: Evaluation, b: Evaluation) -> None:
-    for name in ("folds", "inner_folds", "class_sizes"):
-        mine, other = getattr(a.plan, name), getattr(b.plan, name)
-        if mine != other:
+    for name, mine in vars(a.plan).items():
+        if getattr(b.plan, name) != mine:
             raise InvalidParameter(
-                f"the evaluations differ in {name}: {mine} and {other}; evaluate both alike"
+                f"the evaluations differ in {name}; evaluate both with the same folds and graphs"
             )
-    if a.plan.labels != b.plan.labels:
-        raise InvalidParameter(
-            "the evaluations have the labels in another order; evaluate both on the same graphs"
-        )
 
 
 @dataclass(frozen=True)
@@ -414,8 +349,7 @@ def paired_test(
     _check_same_plan(a, b)
     if a.seeds != b.seeds:
         raise InvalidParameter(
-            f"the evaluations have repeats with seeds {a.seeds} and {b.seeds}; a paired test needs the same "
-            "folds, so evaluate both with the same repeats and random_state"
+            f"the repeats have seeds {a.seeds} and {b.seeds}; a paired test needs the same folds"
         )
     scores = [each.leak_free() if protocol == "leak-free" else each.paper() for each in (a, b)]
     d = np.subtract(scores[0].fold_scores, scores[1].fold_scores).ravel()  # (R * F,)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from infograph.cells import Result
 from infograph.evaluate import Evaluation
@@ -15,42 +16,7 @@ from infograph.evaluate.compare import DEPTHS, EPOCHS, METHODS, RATES
 from infograph.evaluate.published import Figure, paper_table1, paper_table2
 from infograph.io import replaced_file
 from infograph.look.svg import LIGHT
-from infograph.paper.table1 import (
-    BASES,
-    FOLDS,
-    INNER_FOLDS,
-    REACH,
-    REDUCED,
-    REDUCED_EPOCHS,
-    REPEATS,
-    SMALL,
-    TRAINED,
-    UNTRAINED,
-    VARIANTS,
-    Accuracy,
-    Table1,
-    against_untrained,
-    majority,
-    read_table1,
-    read_variants,
-    table1_cells,
-)
-from infograph.paper.table2 import (
-    CONFIDENCE,
-    NAMES,
-    OBJECTIVES,
-    REFERENCE,
-    REFERENCES,
-    RESAMPLES,
-    SEARCHED,
-    SEED,
-    UNITS,
-    WEIGHTED,
-    Table2,
-    TargetError,
-    read_table2,
-    tried_what,
-)
+from infograph.paper import table1, table2
 from infograph.report.figures import as_svg, history_figure, make_figure, strip
 from infograph.report.pages import Entry, Sheet, as_markdown, grid, plain, render, signed, text
 
@@ -60,13 +26,12 @@ DRAWN = ("U0", "infograph*")  # the training run whose convergence is shown, as 
 PAPER_EPOCHS = 500
 KINDS1 = ("leak-free", "paper's protocol", "the paper", "difference")
 KINDS2 = ("error", "ratio", "interval", "the paper", "difference")
-COLUMNS2 = {objective: NAMES[objective] for objective in (*OBJECTIVES, *REFERENCES)}
+COLUMNS2 = {objective: table2.NAMES[objective] for objective in (*table2.OBJECTIVES, *table2.REFERENCES)}
 PANEL = 3.2, 2.5  # inches
 MARKERS, STYLES = ("o", "s", "^"), ("-", "--", ":")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A section of the report."""
 
     title: str
@@ -75,8 +40,7 @@ class Part:
     figure: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What was written, and how much of the paper it confirms."""
 
     page: Path
@@ -92,36 +56,31 @@ def write_report(results: Path, out: Path) -> Report:
             stays empty.
         out: the folder to write to.
     """
-    table1, table2 = read_table1(results), read_table2(results)
-    parts = report_parts(table1, table2, read_variants(results))
-    summary = summarise(table1, table2, results)
-    report = Report(out / "report.html", out / "tables.md", tuple(summary))
-    drawn = [figure for figure in (_epochs(table1), _convergence(table2)) if figure]
-    page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
-    out.mkdir(parents=True, exist_ok=True)
-    for path, content in ((report.page, page), (report.tables, as_tables(parts, summary))):
-        with replaced_file(path) as partial:
-            partial.write_text(content, encoding="utf-8")
-    return report
-
-
-def as_tables(parts: Iterable[Part], summary: Iterable[str]) -> str:
-    """All tables as Markdown."""
+    accuracies, errors = table1.read_table1(results), table2.read_table2(results)
+    parts = report_parts(accuracies, errors, table1.read_variants(results))
+    summary = summarise(accuracies, errors)
     lines = [f"# {TITLE}", "", *(f"- {plain(each)}" for each in summary), ""]
     for part in parts:
         lines += [f"## {plain(part.title)}", ""]
         for sheet in part.sheets:
             lines += [as_markdown(sheet), ""]
         lines += [*(f"- {plain(remark)}" for remark in part.remarks), ""]
-    return "\n".join(lines)
+    drawn = [figure for figure in (_epochs(accuracies), _convergence(errors)) if figure]
+    page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
+    report = Report(out / "report.html", out / "tables.md", tuple(summary))
+    out.mkdir(parents=True, exist_ok=True)
+    for path, content in ((report.page, page), (report.tables, "\n".join(lines))):
+        with replaced_file(path) as partial:
+            partial.write_text(content, encoding="utf-8")
+    return report
 
 
-def summarise(table1: Table1, table2: Table2, results: Path) -> list[str]:
+def summarise(accuracies: table1.Table1, errors: table2.Table2) -> list[str]:
     """How many of the paper's figures lie inside our intervals, and how many of ours above and below."""
-    accuracies = [cell for cell in table1.values() if isinstance(cell.published, tuple)]
-    ratios = [error for error in table2.errors.values() if error.published is not None]
+    ours = [cell for cell in accuracies.values() if isinstance(cell.published, tuple)]
+    ratios = [error for error in errors.errors.values() if error.published is not None]
     lines = []
-    for name, cells in (("Table 1", accuracies), ("Table 2", ratios)):
+    for name, cells in (("Table 1", ours), ("Table 2", ratios)):
         measured = [cell for cell in cells if cell.difference is not None]
         outside = [cell.difference or 0.0 for cell in measured if not cell.inside]
         above = sum(difference > 0 for difference in outside)
@@ -130,47 +89,37 @@ def summarise(table1: Table1, table2: Table2, results: Path) -> list[str]:
             f"inside our interval {len(measured) - len(outside)} times; ours is above it {above} times, "
             f"below it {len(outside) - above} times."
         )
-    planned = [*table1_cells(paper_table1().datasets), *table2.plan.cells, *table2.plan.tried]
-    known = {cell.path(results) for cell in planned}
-    others = {path for name in ("table1", "table2") for path in (results / name).glob("*.json")} - known
-    return [*lines, *([f"Result files of other settings, not shown: {len(others)}."] if others else [])]
+    return lines
 
 
-def report_parts(table1: Table1, table2: Table2, variants: Table1) -> list[Part]:
+def report_parts(accuracies: table1.Table1, errors: table2.Table2, variants: table1.Table1) -> list[Part]:
     """The sections with tables, in order."""
+    versus, costs = [versus_sheet(accuracies)], [cost1_sheet(accuracies), cost2_sheet(errors)]
+    first = [*remarks("table1"), *_searched(accuracies), *reduced_grids(accuracies)]
+    second = [*remarks("table2"), *training_remarks(errors)]
+    machines = [*remarks("costs"), _machines(accuracies, errors)]
     parts = [
-        Part("Table 1: unsupervised accuracy", [table1_sheet(table1)], _table1_remarks(table1)),
-        Part(
-            "InfoGraph against the untrained encoder",
-            [versus_sheet(table1)],
-            [
-                "Leak-free accuracy of InfoGraph minus that of an encoder with random weights on the same "
-                "folds: corrected resampled t-test of Nadeau and Bengio (2003), two-sided.",
-            ],
-        ),
-        Part(
-            "Variants",
-            [variants_sheet(variants)],
-            [
-                "A setting of Table 1, and one thing changed at a time. Leak-free accuracy in per cent, mean "
-                "± deviation over repeats, the number of epochs (10, 20 or 100 unless it says otherwise) and "
-                "C chosen on the inner folds; below, by the paper's protocol, and the difference of the "
-                "leak-free means over the repeats that both have; empty where it changes nothing. Variants "
-                "were thought of after the grid of Table 1 was fixed and take no part in it.",
-            ],
-        ),
-        Part("Table 2: errors on QM9", [table2_sheet(table2)], _table2_remarks(table2)),
-        Part(
-            "The search of Table 2",
-            [search_sheet(table2)],
-            ["The least error on the validation molecules is chosen, first the weight decay, then lambda."],
-        ),
-        Part("Time and memory", [cost1_sheet(table1), cost2_sheet(table2)], _cost_remarks(table1, table2)),
+        Part("Table 1: unsupervised accuracy", [table1_sheet(accuracies)], first),
+        Part("InfoGraph against the untrained encoder", versus, remarks("versus")),
+        Part("Variants", [variants_sheet(variants)], remarks("variants")),
+        Part("Table 2: errors on QM9", [table2_sheet(errors)], second),
+        Part("The search of Table 2", [search_sheet(errors)], remarks("search")),
+        Part("Time and memory", costs, machines),
     ]
     return [part for part in parts if any(sheet.rows for sheet in part.sheets)]
 
 
-def table1_sheet(table: Table1) -> Sheet:
+def remarks(name: str) -> list[str]:
+    """The paragraphs of a section of `remarks.md`."""
+    whole = (files(__package__) / "remarks.md").read_text(encoding="utf-8")
+    section = whole.split(f"# {name}\n")[1].split("\n# ")[0]
+    said = section.format(
+        table1=table1, table2=table2, inside=INSIDE, confidence=f"{100 * table2.CONFIDENCE:g} %"
+    )
+    return [" ".join(paragraph.split()) for paragraph in said.strip().split("\n\n")]
+
+
+def table1_sheet(table: table1.Table1) -> Sheet:
     """Every figure of Table 1, and the paper's."""
     best = best_accuracies(table)
     columns = {data: data for data in paper_table1().datasets}
@@ -182,7 +131,7 @@ def table1_sheet(table: Table1) -> Sheet:
 
     def entry(name: str, data: str) -> Entry:
         if name == "majority":
-            return text(rounded(majority(table, data), 2))
+            return text(rounded(table1.majority(table, data), 2))
         cell = table[data, name]
         theirs = figure(cell.published, 2) if isinstance(cell.published, tuple) else cell.published or ""
         if cell.ours is None or cell.leak_free is None:
@@ -196,13 +145,10 @@ def table1_sheet(table: Table1) -> Sheet:
     return grid(("method", "accuracy, %"), rows, columns, entry)
 
 
-def best_accuracies(table: Table1) -> dict[str, float]:
+def best_accuracies(table: table1.Table1) -> dict[str, float]:
     """The best leak-free mean of every data set."""
-    best: dict[str, float] = {}
-    for (data, _), cell in table.items():
-        if cell.leak_free is not None:
-            best[data] = max(cell.leak_free[0], best.get(data, 0.0))
-    return best
+    found = sorted((cell.leak_free[0], data) for (data, _), cell in table.items() if cell.leak_free)
+    return {data: accuracy for accuracy, data in found}
 
 
 def figure(value: Figure, digits: int) -> str:
@@ -220,40 +166,29 @@ def absent(found: object) -> str:
     return "no figure" if found else "not run"
 
 
-def measured_sets(table: Table1) -> list[str]:
+def measured_sets(table: table1.Table1) -> list[str]:
     """The data sets with results."""
     return [data for data in paper_table1().datasets if any(table[data, method].found for method in METHODS)]
 
 
-def _table1_remarks(table: Table1) -> list[str]:
+def _searched(table: table1.Table1) -> list[str]:
     searched = []
     for name, method in METHODS.items():
         evaluations = [cell.evaluation for (_, row), cell in table.items() if row == name]
         settings = [candidate.setting for each in evaluations if each for candidate in each.candidates]
         if settings:
             searched.append(f"{method.title}: {grid_text(settings)}")
-    return [
-        "Accuracy in per cent, mean ± deviation over repeats. Leak-free: whatever is chosen is chosen on "
-        "inner folds. The paper's protocol: the setting with the best mean on the test folds, which is "
-        "optimistic. The difference is ours by the paper's protocol minus the paper's.",
-        f"{INSIDE} the paper's value lies inside our interval: our mean by the paper's protocol ± {REACH} "
-        "deviations over repeats. Bold: the best leak-free mean of a data set.",
-        f"{REPEATS} repeats planned, {FOLDS} folds, {INNER_FOLDS} inner folds; a support vector machine on "
-        "a kernel's Gram matrix, or with an RBF kernel on vectors, its C chosen on the inner folds. Encoders "
-        "see all graphs and no label (transductive, as in the paper).",
-        *([f"Settings searched. {'; '.join(searched)}."] if searched else []),
-        *reduced_grids(table),
-    ]
+    return [f"Settings searched. {'; '.join(searched)}."] if searched else []
 
 
-def reduced_grids(table: Table1) -> list[str]:
+def reduced_grids(table: table1.Table1) -> list[str]:
     """The data sets on which InfoGraph's grid is a smaller one, a sentence each."""
-    sentences = []
-    for data, settings in REDUCED.items():
-        if data in measured_sets(table):
-            names = [f"{setting} epochs={epochs}" for setting in settings for epochs in REDUCED_EPOCHS]
-            sentences.append(f"On {data} InfoGraph's grid is reduced to {grid_text(names)}.")
-    return sentences
+    return [
+        f"On {data} InfoGraph's grid is reduced to "
+        f"{grid_text(f'{each} epochs={epochs}' for each in settings for epochs in table1.REDUCED_EPOCHS)}."
+        for data, settings in table1.REDUCED.items()
+        if data in measured_sets(table)
+    ]
 
 
 def grid_text(names: Iterable[str]) -> str:
@@ -268,34 +203,32 @@ def grid_text(names: Iterable[str]) -> str:
     return ", ".join(f"{key} {' / '.join(dict.fromkeys(found))}" for key, found in values.items())
 
 
-def versus_sheet(table: Table1) -> Sheet:
+def versus_sheet(table: table1.Table1) -> Sheet:
     """InfoGraph against the untrained encoder."""
     rows = []
-    for data, (test, repeats) in against_untrained(table).items():
-        direction = "better" if test.difference > 0 else "worse"
-        cells = (
-            data,
-            signed(100 * test.difference, 2),
-            " to ".join(signed(100 * end, 2) for end in test.interval),
-            f"{test.p_value:.3f}" if test.p_value >= 0.001 else "below 0.001",
-            f"{repeats}",
-            direction if test.p_value < 0.05 else "no difference found",
-        )
-        rows.append(tuple(map(text, cells)))
+    for data, (test, repeats) in table1.against_untrained(table).items():
+        difference = signed(100 * test.difference, 2)
+        interval = " to ".join(signed(100 * end, 2) for end in test.interval)
+        p = f"{test.p_value:.3f}" if test.p_value >= 0.001 else "below 0.001"
+        found = "better" if test.difference > 0 else "worse"
+        found = found if test.p_value < 0.05 else "no difference found"
+        rows.append(tuple(map(text, (data, difference, interval, p, str(repeats), found))))
     return Sheet(("data set", "difference, points", "95 % interval", "p", "repeats", ""), tuple(rows))
 
 
-def variants_sheet(table: Table1) -> Sheet:
+def variants_sheet(table: table1.Table1) -> Sheet:
     """Every method and below it a row per variant that has results."""
     there = [
-        name for name in VARIANTS if any((cell := table.get((data, name))) and cell.found for data in SMALL)
+        name
+        for name in table1.VARIANTS
+        if any((cell := table.get((data, name))) and cell.found for data in table1.SMALL)
     ]
     rows = {}
-    for method, setting in BASES.items():
-        mine = [name for name in there if VARIANTS[name].method == method]
+    for method, setting in table1.BASES.items():
+        mine = [name for name in there if table1.VARIANTS[name].method == method]
         if mine:
             rows[method] = (text(METHODS[method].title, setting),)
-            rows |= {name: (text(VARIANTS[name].title),) for name in mine}
+            rows |= {name: (text(table1.VARIANTS[name].title),) for name in mine}
 
     def entry(name: str, data: str) -> Entry:
         cell = table.get((data, name))
@@ -304,12 +237,12 @@ def variants_sheet(table: Table1) -> Sheet:
         if cell.evaluation is None or cell.leak_free is None or cell.ours is None:
             return text(absent(cell.found), look="absent")
         lines = [figure(cell.leak_free, 1), f"{cell.ours[0]:.1f}"]
-        base = table[data, VARIANTS[name].method].evaluation if name in VARIANTS else None
+        base = table[data, table1.VARIANTS[name].method].evaluation if name in table1.VARIANTS else None
         if base is not None and set(base.seeds) & set(cell.evaluation.seeds):
             lines.append(signed(100 * _gain(cell.evaluation, base), 1))
         return text(*lines, *cell.lacks)
 
-    return grid(("variant",), rows, {data: data for data in SMALL}, entry)
+    return grid(("variant",), rows, {data: data for data in table1.SMALL}, entry)
 
 
 def _gain(own: Evaluation, base: Evaluation) -> float:
@@ -321,7 +254,7 @@ def _gain(own: Evaluation, base: Evaluation) -> float:
     return mean(first[seed] - second[seed] for seed in first if seed in second)
 
 
-def table2_sheet(table: Table2) -> Sheet:
+def table2_sheet(table: table2.Table2) -> Sheet:
     """Every figure of Table 2, and the paper's; a row per target."""
     least = least_errors(table)
 
@@ -333,29 +266,26 @@ def table2_sheet(table: Table2) -> Sheet:
         return text(
             digits(error.mae, 4),
             rounded(error.ratio, 3),
-            f"{low:.3f} to {high:.3f}" if error.interval and objective != REFERENCE else "",
+            f"{low:.3f} to {high:.3f}" if error.interval and objective != table2.REFERENCE else "",
             f"{INSIDE} {theirs}" if error.inside else theirs,
             "" if error.difference is None else signed(error.difference, 3),
             bold=error.mae == least[target],
         )
 
     kinds = text(*KINDS2, look="kinds")
-    rows = {target: (text(f"{target}, {UNITS[target]}"), kinds) for target in paper_table2().targets}
+    rows = {target: (text(f"{target}, {table2.UNITS[target]}"), kinds) for target in paper_table2().targets}
     return grid(("target, unit", ""), rows, COLUMNS2, entry)
 
 
-def least_errors(table: Table2) -> dict[str, float]:
+def least_errors(table: table2.Table2) -> dict[str, float]:
     """The least error of every target."""
-    least: dict[str, float] = {}
-    for (target, _), error in table.errors.items():
-        if error.mae is not None:
-            least[target] = min(error.mae, least.get(target, math.inf))
-    return least
+    found = ((error.mae, target) for (target, _), error in table.errors.items() if error.mae is not None)
+    return {target: mae for mae, target in sorted(found, reverse=True)}
 
 
-def published_error(error: TargetError) -> str:
+def published_error(error: table2.TargetError) -> str:
     """The paper's ratio; its error for the supervised model."""
-    if error.objective == REFERENCE:
+    if error.objective == table2.REFERENCE:
         return f"{paper_table2().supervised[error.target]:.4f}"
     return rounded(error.published, 2)
 
@@ -365,81 +295,51 @@ def digits(value: float, n: int) -> str:
     return f"{value:#.{n}g}".rstrip(".")
 
 
-def _table2_remarks(table: Table2) -> list[str]:
-    return [
-        "Mean absolute error on the test molecules, in the unit beside the target. Ratio: the error divided "
-        f"by the supervised model's; below it its {100 * CONFIDENCE:g} % interval (bootstrap over the test "
-        f"molecules, paired, {RESAMPLES:,} resamples, seed {SEED}). The difference is our ratio minus the "
-        "paper's; lower is better. For the supervised model the paper's figure is its error, whose unit the "
-        "paper does not state.",
-        f"{INSIDE} the paper's ratio lies inside our interval. Bold: the least error of a target.",
-        "The interval is over test molecules, for one split and one training run each: what another seed "
-        "would change is not in it. Runs this short compare how fast the objectives learn, not where they "
-        "end. U0, U, H and G differ by thermal terms only, which makes them four runs of one task: how far "
-        "their ratios lie apart says what another run would change.",
-        "Mean Teacher predicts by weights that are averaged over some 1,000 updates, which is four epochs, "
-        "and its student is held to such predictions from the start (the weight is 1, without ramp-up, as in "
-        "the authors' code): in few epochs it must lag behind.",
-        *training_remarks(table),
-    ]
-
-
-def training_remarks(table: Table2) -> list[str]:
+def training_remarks(table: table2.Table2) -> list[str]:
     """Epochs, weight decay, lambda, split and seed of the table's cells, and whether they were chosen."""
     settings: dict[str, dict[str, Any]] = {c.settings["objective"]: c.settings for c in table.plan.cells}
-    split, given = settings[REFERENCE], settings[REFERENCE]["parameters"]
-    lams = ", ".join(f"lambda {settings[name]['parameters']['lam']:g} for {NAMES[name]}" for name in WEIGHTED)
-    remarks = [
+    split, given = settings[table2.REFERENCE], settings[table2.REFERENCE]["parameters"]
+    lams = ", ".join(
+        f"lambda {settings[name]['parameters']['lam']:g} for {table2.NAMES[name]}" for name in table2.WEIGHTED
+    )
+    remark = (
         f"{given['epochs']} epochs (the paper has {PAPER_EPOCHS}), weight decay {given['weight_decay']:g}, "
         f"{lams}; {split['labelled']:,} labelled molecules, {split['validation']:,} for validation, "
         f"{split['test']:,} for the test, the others unlabelled; seed {split['seed']}."
-    ]
-    if table.plan.open:
-        what = " and ".join(table.plan.open)
-        remarks.append(
-            f"The search for {what} on {SEARCHED} is not over: shown with the values above, not chosen ones."
-        )
-    return remarks
+    )
+    what = f"{' and '.join(table.plan.open)} on {table2.SEARCHED}"
+    under_way = f"The search for {what} is not over: shown with the values above, not chosen ones."
+    return [remark, under_way] if table.plan.open else [remark]
 
 
-def search_sheet(table: Table2) -> Sheet:
+def search_sheet(table: table2.Table2) -> Sheet:
     """Every setting that was tried, and which ones the table has."""
-    chosen = {cell.key for cell in table.plan.chosen}
-    rows = []
+    keys, rows = {cell.key for cell in table.plan.chosen}, []
     for cell, error in table.search:
-        what, value = tried_what(cell)
+        (what, value), chosen = table2.tried_what(cell), cell.key in keys
         shown = "not run" if error is None else "diverged" if math.isinf(error) else digits(error, 4)
-        rows.append(
-            (
-                text(NAMES[cell.settings["objective"]]),
-                text(f"{what} {value:g}", look="kinds"),
-                text(shown, bold=cell.key in chosen),
-                text("chosen" if cell.key in chosen else ""),
-            )
-        )
-    error_of = f"validation error on {SEARCHED}, {UNITS[SEARCHED]}"
+        begin = text(table2.NAMES[cell.settings["objective"]]), text(f"{what} {value:g}", look="kinds")
+        rows.append((*begin, text(shown, bold=chosen), text("chosen" * chosen)))
+    error_of = f"validation error on {table2.SEARCHED}, {table2.UNITS[table2.SEARCHED]}"
     return Sheet(("method", "setting", error_of, ""), tuple(rows))
 
 
-def cost1_sheet(table: Table1) -> Sheet:
+def cost1_sheet(table: table1.Table1) -> Sheet:
     """Median seconds of a representation by data set, and the peak memory over all of them."""
-
-    def entry(name: str, data: str) -> Entry:
-        if data:
-            return text(cost_of(table[data, name].found)[0])
-        return text(cost_of(result for one in datasets for result in table[one, name].found)[1])
-
-    datasets = paper_table1().datasets
-    columns = {**{data: data for data in datasets}, "": "peak, MB"}
-    return grid(("seconds",), {name: (text(m.title),) for name, m in METHODS.items()}, columns, entry)
+    names, rows = paper_table1().datasets, []
+    for name, method in METHODS.items():
+        found = [table[data, name].found for data in names]
+        seconds = (cost_of(each)[0] for each in found)
+        rows.append(tuple(map(text, (method.title, *seconds, cost_of(chain(*found))[1]))))
+    return Sheet(("seconds", *names, "peak, MB"), tuple(rows))
 
 
-def cost2_sheet(table: Table2) -> Sheet:
+def cost2_sheet(table: table2.Table2) -> Sheet:
     """Median seconds of a cell by objective, and its peak memory."""
     rows = []
     for objective, name in COLUMNS2.items():
         found = [e.result for (_, row), e in table.errors.items() if row == objective and e.result]
-        rows.append((text(name), *map(text, cost_of(found)), text(str(len(found) or ""))))
+        rows.append(tuple(map(text, (name, *cost_of(found), str(len(found) or "")))))
     return Sheet(("method", "seconds", "peak, MB", "cells"), tuple(rows))
 
 
@@ -457,37 +357,25 @@ def cost_of(results: Iterable[Result]) -> tuple[str, str]:
     return f"{seconds:,.0f}" if seconds >= 9.95 else f"{seconds:.2g}", "" if peak is None else f"{peak:,.0f}"
 
 
-def _cost_remarks(table1: Table1, table2: Table2) -> list[str]:
-    results = [result for cell in table1.values() for result in cell.found]
-    results += [error.result for error in table2.errors.values() if error.result]
+def _machines(accuracies: table1.Table1, errors: table2.Table2) -> str:
+    results = [result for cell in accuracies.values() for result in cell.found]
+    results += [error.result for error in errors.errors.values() if error.result]
     machines = set()
     for result in results:
         of = result["measured"]["machine"]
         threads = "1 thread" if of["threads"] == 1 else f"{of['threads']} threads"
         machines.add(f"{of['processor']}, {of['cores']} cores, {threads}")
-    return [
-        "Median seconds of one cell. In Table 1 that is one setting and repeat: to represent all graphs of a "
-        "data set, without the classifier. In Table 2 it is reading, training and prediction for one target. "
-        "Of a cell that was stopped and continued it is the last part only, and other work on the machine is "
-        "in it: a median of few cells says little. "
-        "The peak memory is the largest of a process, Python and its packages included.",
-        f"Machine: {'; '.join(sorted(machines)) or 'nothing was run yet'}.",
-    ]
+    return f"Machine: {'; '.join(sorted(machines)) or 'nothing was run yet'}."
 
 
 def _later() -> Part:
-    columns = {data: data for data in paper_table1().datasets}
-    later = paper_table1().later
-    sheet = grid(
-        ("method",),
-        {name: (text(name),) for name in later},
-        columns,
-        lambda name, data: text(rounded(later[name][data], 2)),
-    )
+    names, later = paper_table1().datasets, paper_table1().later
+    rows = [(name, *(rounded(later[name][data], 2) for data in names)) for name in later]
+    sheet = Sheet(("method", *names), tuple(tuple(map(text, row)) for row in rows))
     return Part("Published later by others; not measured here", [sheet], [paper_table1().later_note])
 
 
-def _convergence(table: Table2) -> Part | None:
+def _convergence(table: table2.Table2) -> Part | None:
     result = table.errors[DRAWN].result
     if result is None or not result["history"]:
         return None
@@ -498,9 +386,9 @@ def _convergence(table: Table2) -> Part | None:
     return Part("Convergence", [], [remark], as_svg(history_figure(result["history"], result["unit"])))
 
 
-def _epochs(table: Table1) -> Part | None:
+def _epochs(table: table1.Table1) -> Part | None:
     """A panel per data set: colours are learning rates, marks are depths, grey is the untrained encoder."""
-    courses = {data: course(table[data, TRAINED]) for data in paper_table1().datasets}
+    courses = {data: course(table[data, table1.TRAINED]) for data in paper_table1().datasets}
     drawn = {data: lines for data, lines in courses.items() if lines}
     if not drawn:
         return None
@@ -513,7 +401,7 @@ def _epochs(table: Table1) -> Part | None:
         axes = figure.add_subplot(down, across, place + 1)
         below = "epochs" if place >= len(drawn) - across else ""
         strip(axes, data, below, "" if place % across else "accuracy, %")
-        untrained = table[data, UNTRAINED].leak_free
+        untrained = table[data, table1.UNTRAINED].leak_free
         if untrained is not None:
             axes.axhline(untrained[0], color=LIGHT.missing, linewidth=2.0, zorder=1)
         for (layers, lr), values in lines.items():
@@ -528,11 +416,7 @@ def _epochs(table: Table1) -> Part | None:
     handles.append(Line2D([], [], color=LIGHT.missing, linewidth=2.0, label="untrained"))
     look = {"loc": "outside lower left", "ncols": 4, "frameon": False, "fontsize": 8}
     figure.legend(handles=handles, labelcolor=LIGHT.ink, **look)
-    remark = (
-        "InfoGraph after 10, 20 and 100 epochs of one run, each setting alone: accuracy on the test folds, "
-        "C chosen on the inner folds, mean over repeats. The grey line is the untrained encoder, leak-free."
-    )
-    return Part("Accuracy against epochs", [], [remark], as_svg(figure))
+    return Part("Accuracy against epochs", [], remarks("epochs"), as_svg(figure))
 
 
 def _depth_style(layers: int) -> dict[str, Any]:
@@ -540,7 +424,7 @@ def _depth_style(layers: int) -> dict[str, Any]:
     return {"marker": MARKERS[place], "linestyle": STYLES[place], "markersize": 4, "linewidth": 1.4}
 
 
-def course(cell: Accuracy) -> dict[tuple[int, float], dict[int, float]]:
+def course(cell: table1.Accuracy) -> dict[tuple[int, float], dict[int, float]]:
     """(layers, lr) -> mean outer accuracy after each number of epochs, C chosen on inner folds."""
     lines: dict[tuple[int, float], dict[int, float]] = {}
     for candidate in () if cell.evaluation is None else cell.evaluation.candidates:

@@ -12,14 +12,11 @@ from pathlib import Path
 from statistics import median
 
 from infograph.cells import Busy, Cell, Result, run_cell
-from infograph.errors import InvalidParameter
 from infograph.evaluate.published import paper_table1
 from infograph.jobs import Lost, run
 from infograph.paper.table1 import compute_table1, table1_cells, variant_cells
 from infograph.paper.table2 import compute_table2, plan_table2
-from infograph.progress import Progress, Watcher
-
-Kind = tuple[str, ...]
+from infograph.progress import Progress, Watcher, duration
 
 
 class OutOfTime(Exception):
@@ -62,8 +59,6 @@ def run_grid(
         begin: told of a cell that is about to be computed.
         watch: what watches its training, where there is one worker.
     """
-    if workers < 1:
-        raise InvalidParameter(f"workers={workers}: expected 1 or more")
     until = None if budget is None else time.time() + budget
     missing = []
     for cell in cells:
@@ -72,16 +67,25 @@ def run_grid(
             missing.append(cell)
         else:
             yield Done(cell, "read", found)
-    if on != "local" or (workers > 1 and len(missing) > 1):
-        yield from _elsewhere(missing, results, workers, on, until, begin)
-        return
-    for cell in missing:
-        begin(cell)
+    late = False
+
+    def waiting() -> Iterator[Cell]:
+        for cell in missing:
+            if late:
+                return
+            begin(cell)
+            yield cell
+
+    def here(cell: Cell) -> Done:
         with watch(cell) as watcher:
-            done = _one(cell, results, until, watcher)
+            return _one(cell, results, until, watcher)
+
+    workers = workers if len(missing) > 1 else min(workers, 1)
+    work = here if workers == 1 and on == "local" else partial(_one, results=results.absolute(), until=until)
+    for cell, outcome in run(work, waiting(), workers=workers, on=on):
+        done = Done(cell, "failed", reason=outcome.reason) if isinstance(outcome, Lost) else outcome
+        late = late or done.outcome == "late"
         yield done
-        if done.outcome == "late":
-            return
 
 
 def _look_away(_: Progress) -> None:
@@ -89,47 +93,18 @@ def _look_away(_: Progress) -> None:
 
 
 def _one(cell: Cell, results: Path, until: float | None, watcher: Watcher = _look_away) -> Done:
-    def late() -> bool:
-        return until is not None and time.time() > until
-
-    def stop_late(_: Progress) -> None:
-        if late():
+    def stop_late(_: Progress | None = None) -> None:
+        if until is not None and time.time() > until:
             raise OutOfTime
 
     try:
-        if late():
-            raise OutOfTime
+        stop_late()
         result = run_cell(cell, lambda c, work: compute(c, work, [watcher, stop_late]), results)
     except OutOfTime:
         return Done(cell, "late", reason="the budget is spent")
     except Busy as reason:
         return Done(cell, "busy", reason=str(reason))
     return Done(cell, "computed", result)
-
-
-def _elsewhere(
-    cells: Sequence[Cell],
-    results: Path,
-    workers: int,
-    on: str,
-    until: float | None,
-    begin: Callable[[Cell], None],
-) -> Iterator[Done]:
-    """The same in several processes, here or on a cluster."""
-    stop = False
-
-    def waiting() -> Iterator[Cell]:
-        for cell in cells:
-            if stop:
-                return
-            begin(cell)
-            yield cell
-
-    compute_one = partial(_one, results=results.absolute(), until=until)
-    for cell, done in run(compute_one, waiting(), workers=workers, on=on):
-        found = Done(cell, "failed", reason=done.reason) if isinstance(done, Lost) else done
-        stop = stop or found.outcome == "late"
-        yield found
 
 
 def compute(cell: Cell, work: Path, watchers: Sequence[Watcher] = ()) -> Result:
@@ -139,12 +114,9 @@ def compute(cell: Cell, work: Path, watchers: Sequence[Watcher] = ()) -> Result:
 
 @dataclass(frozen=True)
 class Status:
-    """How far some cells are.
+    """How far some cells are: how many are done, and the seconds and number of the missing ones.
 
-    Attributes:
-        done, cells: how many have a result, and of how many.
-        seconds: what the missing ones will take, where others of their kind are done.
-        unknown: missing cells of a kind of which none is.
+    Missing cells of a kind of which none is done are `unknown`, and not in the seconds.
     """
 
     done: int
@@ -158,7 +130,7 @@ class Status:
             return "done"
         if self.unknown == self.cells - self.done:
             return "not known yet"
-        time_left = in_words(self.seconds)
+        time_left = duration(self.seconds)
         return f"{time_left}, and {self.unknown} cells of unknown length" if self.unknown else time_left
 
 
@@ -181,16 +153,14 @@ def whole_status(results: Path) -> dict[tuple[str, str, str], Status]:
 
 def total(parts: Iterable[Status]) -> Status:
     """Several together."""
-    numbers = zip(*((each.done, each.cells, each.seconds, each.unknown) for each in parts), strict=True)
-    done, cells, seconds, unknown = map(sum, numbers)
-    return Status(int(done), int(cells), seconds, int(unknown))
+    return Status(*(sum(numbers) for numbers in zip(*(vars(each).values() for each in parts), strict=True)))
 
 
 class Durations:
     """How long cells took; others of the same table, method and data set will take as long."""
 
     def __init__(self, results: Path, cells: Iterable[Cell]) -> None:
-        self._taken: dict[Kind, list[float]] = defaultdict(list)
+        self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
         self._done: set[str] = set()
         for cell in cells:
             found = cell.read(results)
@@ -210,13 +180,6 @@ class Durations:
         return Status(len(cells) - len(missing), len(cells), seconds, taken.count([]))
 
 
-def _kind(cell: Cell) -> Kind:
+def _kind(cell: Cell) -> tuple[str, ...]:
     names = ("objective",) if cell.table == "table2" else ("method", "data")
     return (cell.table, *(cell.settings[name] for name in names))
-
-
-def in_words(seconds: float) -> str:
-    """A duration for people: 40 s, 12 min, 3.5 h."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
-from infograph.data.graphset import GraphSet
 from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate import Evaluation, Gram, cross_validate, merge
+from infograph.evaluate import Evaluation, cross_validate, merge
 from infograph.evaluate.compare import METHODS, Method, blames_method, represent
 from infograph.evaluate.evaluation import PairedTest, Score, paired_test
 from infograph.evaluate.published import Figure, paper_table1
@@ -43,22 +42,14 @@ class Variant:
     """One thing changed in a setting of Table 1.
 
     Variants were thought of after the grid of Table 1 was fixed: their figures stand beside it, never in it.
-
-    Attributes:
-        title: in words.
-        parameters: of the estimator, that differ.
-        judging: of `cross_validate`, that differ; JSON-ready.
-        data: the data sets where it makes a difference.
-        epochs: where the training run is looked at; none for those of Table 1.
-        method: what is changed, with the setting BASES has for it.
     """
 
     title: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    judging: dict[str, Any] = field(default_factory=dict)
-    data: tuple[str, ...] = SMALL
-    epochs: tuple[int, ...] = ()
-    method: str = TRAINED
+    parameters: dict[str, Any] = field(default_factory=dict)  # of the estimator
+    judging: dict[str, Any] = field(default_factory=dict)  # of `cross_validate`
+    data: tuple[str, ...] = SMALL  # where it makes a difference
+    epochs: tuple[int, ...] = ()  # where the training run is looked at; none for those of Table 1
+    method: str = TRAINED  # with the setting BASES has for it
 
     def make(self, seed: int) -> GraphTransformer:
         """The estimator, not fitted."""
@@ -89,13 +80,14 @@ def table1_cells(
     repeats: Sequence[int] = range(REPEATS),
 ) -> list[Cell]:
     """The cells of some columns and rows: one per setting and repeat, the first repeat of all first."""
-    return [
-        table1_cell(name, method, setting, repeat)
-        for repeat in repeats
-        for name in data
-        for method in (searched_on(name, each) for each in methods)
-        for setting in method.searched
-    ]
+    cells = []
+    for repeat, name, each in product(repeats, data, methods):
+        method = METHODS[each]
+        if each == TRAINED and name in REDUCED:
+            grid = {setting: method.searched[setting] for setting in REDUCED[name]}
+            method = replace(method, grid=grid, epochs=REDUCED_EPOCHS)
+        cells += [table1_cell(name, method, setting, repeat) for setting in method.searched]
+    return cells
 
 
 def variant_cells(
@@ -104,22 +96,8 @@ def variant_cells(
     repeats: Sequence[int] = range(REPEATS),
 ) -> list[Cell]:
     """The cells of some variants, the first repeat of all first."""
-    return [
-        variant_cell(one, name, repeat)
-        for repeat in repeats
-        for one in data
-        for name in names
-        if one in VARIANTS[name].data
-    ]
-
-
-def searched_on(data: str, name: str) -> Method:
-    """A method with the settings and epochs that are searched on a data set."""
-    method = METHODS[name]
-    if name != TRAINED or data not in REDUCED:
-        return method
-    grid = {setting: method.searched[setting] for setting in REDUCED[data]}
-    return replace(method, grid=grid, epochs=REDUCED_EPOCHS)
+    places = product(repeats, data, names)
+    return [variant_cell(one, name, repeat) for repeat, one, name in places if one in VARIANTS[name].data]
 
 
 def table1_cell(data: str, method: Method, setting: str, repeat: int) -> Cell:
@@ -142,15 +120,8 @@ def variant_cell(data: str, name: str, repeat: int) -> Cell:
 def _settings(
     data: str, method: str, setting: str, repeat: int, estimator: GraphTransformer, epochs: Sequence[int]
 ) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "data": data,
-        "method": method,
-        "setting": setting,
-        "repeat": repeat,
-        "folds": FOLDS,
-        "inner_folds": INNER_FOLDS,
-        "parameters": parameters_of(estimator),
-    }
+    settings: dict[str, Any] = {"data": data, "method": method, "setting": setting, "repeat": repeat}
+    settings |= {"folds": FOLDS, "inner_folds": INNER_FOLDS, "parameters": parameters_of(estimator)}
     if epochs:
         settings["epochs"] = list(epochs)
         del settings["parameters"]["epochs"]
@@ -158,53 +129,40 @@ def _settings(
 
 
 def compute_table1(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) -> Result:
-    """Represent all graphs, and judge that with the folds of this repeat; for variants, too."""
-    name, setting = cell.settings["method"], cell.settings["setting"]
-    make = VARIANTS[name].make if cell.table == "variants" else METHODS[name].searched[setting]
-    return judged(make(cell.settings["repeat"]), cell.settings, work, watchers)
-
-
-def judged(
-    estimator: GraphTransformer, settings: dict[str, Any], work: Path, watchers: Sequence[Watcher] = ()
-) -> Result:
-    """The result of a cell: what an estimator makes of a data set, and its scores.
+    """Represent all graphs, and judge that with the folds of this repeat; for variants, too.
 
     "empty" has the reason where a method cannot do it, as where training diverges. Where it diverges after
     some of the epochs were judged, those stay, and "lacking" has the reason why the others are missing.
-    Errors that say nothing of the method (`blames_method`), such as a missing package, are raised.
-
-    Args:
-        estimator: with its seed, not fitted.
-        settings: of the cell.
-        work: its folder; scores after some epochs wait there for the others.
-        watchers: of the training.
+    Errors that say nothing of the method (`blames_method`), such as a missing package, are raised. A run of
+    20 epochs goes on from the checkpoint of that of 10 in `work`, to the weights that it would have alone.
     """
-    graphs = load_dataset(settings["data"])
+    of, setting = cell.settings, cell.settings["setting"]
+    make = VARIANTS[setting].make if cell.table == "variants" else METHODS[of["method"]].searched[setting]
+    estimator, graphs = make(of["repeat"]), load_dataset(of["data"])
     evaluations, took = [], {"represent_seconds": 0.0, "evaluate_seconds": 0.0}
     history: list[dict[str, float]] = []
     reason = ""
-    for epochs in settings.get("epochs", [None]):
-        kept = work / f"{epochs}.json"
+    for epochs in of.get("epochs", [None]):
+        kept, name, training = work / f"{epochs}.json", setting, {}
+        if epochs is not None:
+            name = f"{setting} epochs={epochs}"
+            estimator.set_params(epochs=epochs)
+            training = {"checkpoint": work, "resume": (work / FILE).is_file(), "watchers": watchers}
         if not kept.is_file():
             began = time.perf_counter()
             try:
-                values, history = _represent(estimator, graphs, epochs, work, watchers)
+                values = represent(estimator, graphs, **training)
             except InfoGraphError as error:
                 if not blames_method(error):
                     raise
                 reason = " ".join(str(error).split())
                 break
             middle = time.perf_counter()
-            name = settings["setting"] if epochs is None else f"{settings['setting']} epochs={epochs}"
+            judging = {"folds": of["folds"], "inner_folds": of["inner_folds"], **of.get("judging", {})}
             evaluation = cross_validate(
-                {name: values},
-                graphs.graph["y"],
-                repeats=1,
-                folds=settings["folds"],
-                inner_folds=settings["inner_folds"],
-                random_state=settings["repeat"],
-                **settings.get("judging", {}),
+                {name: values}, graphs.graph["y"], repeats=1, random_state=of["repeat"], **judging
             )
+            history = without_times(estimator.history_) if training else []
             with replaced_file(kept) as partial:
                 partial.write_text(json.dumps({"evaluation": evaluation.to_dict(), "history": history}))
             took["represent_seconds"] += middle - began
@@ -220,19 +178,9 @@ def judged(
     return {"empty": "", **lacking, "evaluation": whole, "history": history, "measured": measured}
 
 
-def _represent(
-    estimator: GraphTransformer, graphs: GraphSet, epochs: int | None, work: Path, watchers: Sequence[Watcher]
-) -> tuple[NDArray[Any] | Gram, list[dict[str, float]]]:
-    """Vectors (G, D) or a Gram matrix, and the history of a training.
-
-    A run of 20 epochs goes on from the checkpoint of the one of 10, to the weights that it would have alone.
-    """
-    if epochs is None:
-        return represent(estimator, graphs), []
-    began = (work / FILE).is_file()
-    estimator.set_params(epochs=epochs)
-    vectors = represent(estimator, graphs, checkpoint=work, resume=began, watchers=watchers)
-    return vectors, [{k: v for k, v in e.items() if "second" not in k} for e in estimator.history_]
+def without_times(history: Iterable[Mapping[str, float]]) -> list[dict[str, float]]:
+    """A history as results keep it: what another machine would have, too."""
+    return [{name: value for name, value in epoch.items() if "second" not in name} for epoch in history]
 
 
 def collect(results: Iterable[Result]) -> Evaluation | None:
@@ -242,18 +190,14 @@ def collect(results: Iterable[Result]) -> Evaluation | None:
     of epochs that the training of one repeat did not reach.
     """
     parts = [Evaluation.from_dict(result["evaluation"]) for result in results if not result["empty"]]
-    seeds = {part.seeds[0] for part in parts}
     repeats: dict[str, set[int]] = {}
     for part in parts:
         for candidate in part.candidates:
             repeats.setdefault(candidate.setting, set()).add(part.seeds[0])
-    whole = [setting for setting, found in repeats.items() if found == seeds]
-    kept = [
-        part.select(settings=whole)
-        for part in parts
-        if any(candidate.setting in whole for candidate in part.candidates)
-    ]
-    return merge(kept) if kept else None
+    seeds = {part.seeds[0] for part in parts}
+    whole = {setting for setting, found in repeats.items() if found == seeds}
+    kept = [part for part in parts if whole & {candidate.setting for candidate in part.candidates}]
+    return merge(part.select(settings=whole) for part in kept) if kept else None
 
 
 def group(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
@@ -266,21 +210,13 @@ def group(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """A method or a variant on a data set. Figures are in per cent.
-
-    Attributes:
-        data: the data set.
-        title: the method as the paper spells it, or the variant.
-        found: the result files that are there, those without a figure too.
-        evaluation: what they give together; None where there is nothing.
-        planned: how many settings a whole search has, epochs multiplied out.
-    """
+    """A method or a variant on a data set. Figures are in per cent."""
 
     data: str
-    title: str
-    found: tuple[Result, ...]
-    evaluation: Evaluation | None
-    planned: int
+    title: str  # the method as the paper spells it, or the variant
+    found: tuple[Result, ...]  # the result files that are there, those without a figure too
+    evaluation: Evaluation | None  # what they give together
+    planned: int  # how many settings a whole search has, epochs multiplied out
 
     @cached_property
     def leak_free(self) -> Figure | None:
@@ -364,20 +300,16 @@ def read_variants(results: Path) -> Table1:
 def _read(title: str, cells: Sequence[Cell], results: Path) -> Accuracy:
     found = tuple(result for cell in cells if (result := cell.read(results)) is not None)
     first, n_settings = cells[0].settings, len({cell.settings["setting"] for cell in cells})
-    repeats: dict[int, list[Result]] = {}
-    for result in found:
-        repeats.setdefault(result["settings"]["repeat"], []).append(result)
-    whole = [result for each in repeats.values() if len(each) == n_settings for result in each]
+    times = Counter(result["settings"]["repeat"] for result in found)
+    whole = [result for result in found if times[result["settings"]["repeat"]] == n_settings]
     planned = n_settings * len(first.get("epochs", [None]))
     return Accuracy(first["data"], title, found, collect(whole or found), planned)
 
 
 def majority(table: Table1, data: str) -> float | None:
     """The accuracy of always answering the largest class of a data set, if any result tells it."""
-    for (column, _), cell in table.items():
-        if column == data and cell.evaluation is not None:
-            return 100 * cell.evaluation.plan.majority
-    return None
+    known = (cell.evaluation for (column, _), cell in table.items() if column == data and cell.evaluation)
+    return next((100 * evaluation.plan.majority for evaluation in known), None)
 
 
 def against_untrained(table: Table1) -> dict[str, tuple[PairedTest, int]]:
@@ -388,7 +320,7 @@ def against_untrained(table: Table1) -> dict[str, tuple[PairedTest, int]]:
     tests = {}
     for data in paper_table1().datasets:
         pair = [table[data, method] for method in (TRAINED, UNTRAINED)]
-        seeds = [set(() if cell.evaluation is None else cell.evaluation.seeds) for cell in pair]
+        seeds = [set(cell.evaluation.seeds if cell.evaluation else ()) for cell in pair]
         shared = seeds[0] & seeds[1]
         trained, untrained = (
             collect(result for result in cell.found if result["settings"]["repeat"] in shared)

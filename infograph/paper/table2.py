@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.cells import Cell, Result, parameters_of, pick_names
 from infograph.data.datasets import load_dataset
-from infograph.data.graphset import GraphSet
 from infograph.data.qm9 import HEADERS, TARGETS
-from infograph.data.splits import Split, semi_supervised_split
+from infograph.data.splits import semi_supervised_split
 from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import InfoGraphRegressor
 from infograph.evaluate.published import paper_table2
+from infograph.paper.table1 import without_times
 from infograph.parameters import changed
 from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
@@ -57,7 +58,7 @@ AT_ONCE = 200  # resamples; their counts are 16 MB for 10,000 molecules
 def make_regressor(
     objective: str, *, epochs: int, lam: float, weight_decay: float, seed: int = 0
 ) -> InfoGraphRegressor:
-    """The estimator of a cell. Other settings are the paper's."""
+    """The estimator of a cell, otherwise as in the paper; lambda is for InfoGraph and InfoGraph* only."""
     given = {"objective": objective, "epochs": epochs, "weight_decay": weight_decay, "random_state": seed}
     return changed(InfoGraphRegressor.paper(), given | ({"lam": lam} if objective in WEIGHTED else {}))
 
@@ -68,31 +69,20 @@ def table2_cell(
     *,
     seed: int = 0,
     epochs: int = 10,
-    lam: float = 1e-3,
-    weight_decay: float = 0.0,
+    lam: float = LAM,
+    weight_decay: float = DECAY,
     labelled: int = 5_000,
     validation: int = 10_000,
     test: int = 10_000,
     schedule: int = 2_000,
 ) -> Cell:
-    """One cell.
+    """One of QM9's targets by one of ROWS, with that many molecules; the others are unlabelled.
 
-    Args:
-        target: one of QM9's.
-        objective: one of OBJECTIVES or REFERENCES.
-        seed: of the split and of the weights.
-        epochs, lam, weight_decay: see `InfoGraphRegressor`; lambda counts for InfoGraph and InfoGraph* only.
-        labelled, validation, test: molecules; the rest is unlabelled.
-        schedule: how many of the validation molecules choose the learning rate and the best epoch.
+    The seed is that of the split and of the weights; the first `schedule` validation molecules choose the
+    learning rate and the best epoch.
     """
-    settings: dict[str, Any] = {
-        "target": target,
-        "objective": objective,
-        "seed": seed,
-        "labelled": labelled,
-        "validation": validation,
-        "test": test,
-    }
+    settings: dict[str, Any] = {"target": target, "objective": objective, "seed": seed}
+    settings |= {"labelled": labelled, "validation": validation, "test": test}
     if objective not in REFERENCES:
         model = make_regressor(objective, epochs=epochs, lam=lam, weight_decay=weight_decay)
         settings |= {"schedule": schedule, "parameters": parameters_of(model)}
@@ -137,16 +127,13 @@ def table2_stages(
 
 def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
     """The cell with the least error on all validation molecules; none of them has to do with the test."""
-    errors = []
-    for cell in cells:
-        error = validation_error(cell, results)
-        if error is None:
-            raise InvalidParameter(f"{cell.name} has no result yet")
-        errors.append(error)
-    least = min(errors)
-    if math.isinf(least):
-        raise InvalidParameter(f"{cells[0].name} diverged with every setting that was tried")
-    return cells[errors.index(least)]
+    errors = {cell.key: validation_error(cell, results) for cell in cells}
+    if None in errors.values():
+        raise InvalidParameter(f"a setting of {cells[0].name} has no result yet")
+    best = min(cells, key=lambda cell: errors[cell.key] or 0.0)
+    if errors[best.key] == math.inf:
+        raise InvalidParameter(f"{best.name} diverged with every setting that was tried")
+    return best
 
 
 def validation_error(cell: Cell, results: Path) -> float | None:
@@ -162,62 +149,48 @@ def compute_table2(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ()) 
 
     "empty" has the reason where training diverges or predictions are not finite; there are no scores then.
     """
-    settings = cell.settings
-    graphs = load_dataset("QM9")
-    sizes = {name: settings[name] for name in ("labelled", "validation", "test")}
-    split = semi_supervised_split(graphs, **sizes, seed=settings["seed"])
-    target = settings["target"]
-    column = graphs.schema.column("graph", target)
-    unit = column.unit if column else ""
+    of, graphs = cell.settings, load_dataset("QM9")
+    sizes = {name: of[name] for name in ("labelled", "validation", "test")}
+    split = semi_supervised_split(graphs, **sizes, seed=of["seed"])
+    values, unit = graphs.graph[of["target"]], UNITS[of["target"]]
+    history: list[dict[str, float]] = []
     try:
-        model, history = _train(graphs, split, settings, work, watchers)
+        if of["objective"] in REFERENCES:
+            model: GraphPredictor = REFERENCES[of["objective"]]()
+            model.fit(graphs[split.labelled], of["target"])
+        else:
+            given = {name: of["parameters"][name] for name in ("epochs", "lam", "weight_decay")}
+            model = make_regressor(of["objective"], **given, seed=of["seed"])
+            y = np.full(len(split.train), np.nan)
+            y[: len(split.labelled)] = values[split.labelled]
+            judged = split.validation[: of["schedule"]]
+            model.fit(
+                graphs[split.train],
+                y,
+                validation=(graphs[judged], values[judged]),
+                checkpoint=work,
+                resume=(work / FILE).is_file(),
+                watchers=watchers,
+            )
+            history = without_times(model.history_)
         errors = {
-            part: np.abs(model.predict(graphs[rows]) - graphs.graph[target][rows])
+            part: np.abs(model.predict(graphs[rows]) - values[rows])
             for part, rows in (("validation", split.validation), ("test", split.test))
         }
     except (TrainingDiverged, InvalidGraph) as error:
         reason = " ".join(str(error).split())
         return {"unit": unit, "empty": reason, "scores": {}, "history": [], "test_errors": []}
-    scores = {f"{part}_mae": float(values.mean()) for part, values in errors.items()}
+    scores = {f"{part}_mae": float(found.mean()) for part, found in errors.items()}
     rounded = [float(f"{error:.{DIGITS}g}") for error in errors["test"]]
     return {"unit": unit, "scores": scores, "history": history, "test_errors": rounded}
 
 
-def _train(
-    graphs: GraphSet, split: Split, settings: dict[str, Any], work: Path, watchers: Sequence[Watcher]
-) -> tuple[GraphPredictor, list[dict[str, float]]]:
-    target = settings["target"]
-    if settings["objective"] in REFERENCES:
-        return REFERENCES[settings["objective"]]().fit(graphs[split.labelled], target), []
-    given = {name: settings["parameters"][name] for name in ("epochs", "lam", "weight_decay")}
-    model = make_regressor(settings["objective"], **given, seed=settings["seed"])
-    y = np.full(len(split.train), np.nan)
-    y[: len(split.labelled)] = graphs.graph[target][split.labelled]
-    judged = split.validation[: settings["schedule"]]
-    model.fit(
-        graphs[split.train],
-        y,
-        validation=(graphs[judged], graphs.graph[target][judged]),
-        checkpoint=work,
-        resume=(work / FILE).is_file(),
-        watchers=watchers,
-    )
-    return model, [{k: v for k, v in e.items() if "second" not in k} for e in model.history_]
+class Plan2(NamedTuple):
+    """The cells of Table 2."""
 
-
-@dataclass(frozen=True)
-class Plan2:
-    """The cells of Table 2.
-
-    Attributes:
-        tried: the cells of the search, decay first; those of lambda are known once the decay is chosen.
-        cells: the cells of the table, target by target.
-        open: what is not chosen yet, "weight decay" or "lambda"; empty when the search is over.
-    """
-
-    tried: tuple[Cell, ...]
-    cells: tuple[Cell, ...]
-    open: tuple[str, ...]
+    tried: tuple[Cell, ...]  # of the search, decay first; those of lambda are known once the decay is chosen
+    cells: tuple[Cell, ...]  # of the table, target by target
+    open: tuple[str, ...]  # what is not chosen yet, "weight decay" or "lambda"; empty when the search is over
 
     @property
     def chosen(self) -> tuple[Cell, ...]:
@@ -233,10 +206,11 @@ def plan_table2(results: Path) -> Plan2:
         stages.extend(table2_stages(results, ["all"], ["all"]))
     except InvalidParameter:  # results of the search are missing
         decay = stages[1][0].settings["parameters"]["weight_decay"] if len(stages) > 1 else DECAY
-        (cells,) = table2_stages(results, ["all"], ["all"], lam=LAM, weight_decay=decay)
-        tried = tuple(cell for stage in stages for cell in stage)
-        return Plan2(tried, tuple(cells), ("weight decay", "lambda")[len(stages) - 1 :])
-    return Plan2(tuple(cell for stage in stages[:-1] for cell in stage), tuple(stages[-1]), ())
+        still_open = ("weight decay", "lambda")[len(stages) - 1 :]
+        stages += table2_stages(results, ["all"], ["all"], lam=LAM, weight_decay=decay)
+    else:
+        still_open = ()
+    return Plan2(tuple(chain(*stages[:-1])), tuple(stages[-1]), still_open)
 
 
 def tried_what(cell: Cell) -> tuple[str, float]:
@@ -249,20 +223,13 @@ def tried_what(cell: Cell) -> tuple[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class TargetError:
-    """One cell of Table 2.
-
-    Attributes:
-        target, objective: its row and column.
-        result: its result file; None where it was not run. Of a training that diverged it has no scores.
-        ratio: its test error divided by the supervised model's; None where one of them is missing.
-        interval: of the ratio, by resampling the test molecules.
-    """
+    """One cell of Table 2."""
 
     target: str
     objective: str
-    result: Result | None = None
-    ratio: float | None = None
-    interval: Interval | None = None
+    result: Result | None = None  # None where it was not run; without scores where training diverged
+    ratio: float | None = None  # of its test error to the supervised model's
+    interval: Interval | None = None  # of the ratio, by resampling the test molecules
 
     @property
     def mae(self) -> float | None:
@@ -293,48 +260,31 @@ class TargetError:
         return self.interval[0] <= self.published <= self.interval[1]
 
 
-@dataclass(frozen=True, eq=False)
-class Table2:
-    """Errors by (target, objective), the plan they belong to, and the search's validation errors.
-
-    Attributes:
-        plan: which cells the table has.
-        errors: (target, objective) -> its cell; those that were not run are there, empty.
-        search: the search's cells with their `validation_error`.
-    """
+class Table2(NamedTuple):
+    """Table 2 from its result files."""
 
     plan: Plan2
-    errors: Mapping[tuple[str, str], TargetError]
-    search: tuple[tuple[Cell, float | None], ...]
+    errors: Mapping[tuple[str, str], TargetError]  # by (target, objective), those that were not run too
+    search: tuple[tuple[Cell, float | None], ...]  # the search's cells with their `validation_error`
 
 
 def read_table2(results: Path) -> Table2:
     """Table 2 from the result files of the chosen settings."""
     plan = plan_table2(results)
-    found: dict[str, dict[str, Result | None]] = {}
-    for cell in plan.cells:
-        target, objective = cell.settings["target"], cell.settings["objective"]
-        found.setdefault(target, {})[objective] = cell.read(results)
-    errors = {
-        (target, error.objective): error
-        for target in paper_table2().targets
-        for error in _of_target(target, found[target])
-    }
+    found = {(cell.settings["target"], cell.settings["objective"]): cell.read(results) for cell in plan.cells}
+    errors = {}
+    for target in paper_table2().targets:
+        own = {row: found[target, row] for row in ROWS}
+        known = {row: result for row, result in own.items() if result and not result.get("empty")}
+        intervals: dict[str, Interval] = {}
+        if REFERENCE in known:
+            intervals = ratio_intervals({row: r["test_errors"] for row, r in known.items()}, REFERENCE)
+        for row, result in own.items():
+            ratio = None
+            if row in intervals:
+                ratio = known[row]["scores"]["test_mae"] / known[REFERENCE]["scores"]["test_mae"]
+            errors[target, row] = TargetError(target, row, result, ratio, intervals.get(row))
     return Table2(plan, errors, tuple((cell, validation_error(cell, results)) for cell in plan.tried))
-
-
-def _of_target(target: str, found: Mapping[str, Result | None]) -> list[TargetError]:
-    there = {name: r for name, r in found.items() if r is not None and not r.get("empty")}
-    if REFERENCE not in there:
-        return [TargetError(target, name, result) for name, result in found.items()]
-    intervals = ratio_intervals({name: r["test_errors"] for name, r in there.items()}, REFERENCE)
-    base = there[REFERENCE]["scores"]["test_mae"]
-    return [
-        TargetError(target, name, result, result["scores"]["test_mae"] / base, intervals[name])
-        if result is not None and name in there
-        else TargetError(target, name, result)
-        for name, result in found.items()
-    ]
 
 
 def ratio_intervals(
@@ -347,14 +297,8 @@ def ratio_intervals(
 ) -> dict[str, Interval]:
     """Percentile intervals of each method's mean error divided by that of the reference, paired by molecule.
 
-    Molecules are drawn with replacement, every draw the same for all methods. A draw is written as how often
-    each molecule came, so that the means are one matrix product.
-
-    Args:
-        errors: method -> (N,) errors of the same molecules in the same order.
-        reference: the method to divide by.
-        level: share of the resampled ratios inside the interval.
-        resamples, seed: of the draws.
+    Molecules are drawn with replacement, every draw the same for all methods, whose errors (N,) are in the
+    same order. A draw is written as how often each molecule came, so that the means are one matrix product.
     """
     names = list(errors)
     columns = np.stack([np.asarray(errors[name], dtype=np.float64) for name in names], axis=1)  # (N, M)

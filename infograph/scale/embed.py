@@ -4,14 +4,22 @@ A shard is the unit that appears whole or not at all, that a record stands for, 
 fault. A worker, wherever it is, holds the model and embeds one whole shard per call, by the function that the
 run in one process uses. On a cluster, the model, the shards and the folder of the vectors must be under the
 same path on every machine.
+
+    out/_rejected/<shard>.csv       rows that could not be embedded; only where there are any
+    out/_shards/<shard>.json        the record of the shard: settings, counts, size of its vectors
+    out/<shard>.parquet             vectors; they appear last, and with them the shard is finished
+
+Names that begin with "_" or "." are no data to Arrow, Spark and pandas, so `pandas.read_parquet(out)` reads
+the vectors of all shards.
 """
 
 from __future__ import annotations
 
 import csv
 import errno
+import hashlib
 import inspect
-import os
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,15 +27,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.graphset import GraphSet
 from infograph.data.read import ReadOptions
-from infograph.data.tables import Block, Shard, column_types, read_blocks
-from infograph.data.vectors import PROBLEM
+from infograph.data.tables import READ, Block, Shard, column_types, read_blocks
+from infograph.data.vectors import PROBLEM, check_names
 from infograph.errors import (
     InfoGraphError,
     InvalidFile,
@@ -36,32 +43,28 @@ from infograph.errors import (
     JobStopped,
     MissingExtra,
 )
-from infograph.estimators.base import check_embeds, load
-from infograph.io import LOCK, check_folder, check_outputs, locked, replaced_file
+from infograph.estimators.base import BadRows, check_embeds, load
+from infograph.estimators.folder import read_config
+from infograph.io import LOCK, check_folder, check_outputs, json_ready, locked, read_json, replaced_file
 from infograph.jobs import Lost, run
 from infograph.progress import ShardProgress
 from infograph.scale.shards import (
     BLOCK,
-    BadRows,
+    FORMAT,
     Inputs,
-    Job,
     Record,
-    begun,
     check_records,
+    files_of,
     find_shards,
     is_finished,
-    make_record,
     read_records,
-    rejected_of,
     shard_at,
     sweep,
-    vectors_of,
-    write_record,
 )
 
-MAX_WARNINGS = 5  # of readers that are passed on; thousands of shards have the same to say
 NOT_FINITE = "its vector is not finite: a feature is far outside what the model was trained on"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+MAX_WARNINGS = 5  # of readers that are passed on; thousands of shards have the same to say
 Rows = Callable[[int], None]
 
 
@@ -76,34 +79,36 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a job. Of all finished shards, rows = embedded + rejected.
-
-    Attributes:
-        out: the folder.
-        shards: in all.
-        skipped: that were finished before.
-        failed: that could not be embedded; a restart tries them again.
-        rows, embedded, rejected: rows of all finished shards, of earlier runs too.
-        done: rows of the shards that were finished in this run.
-        dim: length of the vectors; 0 where no shard is finished.
-        seconds: of this run.
-    """
+    """What came of a job."""
 
     out: str
-    shards: int
-    skipped: int
-    failed: tuple[Failure, ...]
-    rows: int
+    shards: int  # in all
+    skipped: int  # that were finished before
+    failed: tuple[Failure, ...]  # a restart tries them again
+    rows: int  # of all finished shards, of earlier runs too: embedded + rejected
     embedded: int
     rejected: int
-    done: int
-    dim: int
-    seconds: float
+    done: int  # rows of the shards that were finished in this run
+    dim: int  # length of the vectors; 0 where no shard is finished
+    seconds: float  # of this run
 
     @property
     def complete(self) -> bool:
         """Whether every shard is finished."""
         return not self.failed
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every worker has to know."""
+
+    model: str
+    out: str
+    errors: BadRows
+    block: int
+    columns: tuple[str, ...] | None
+    reading: dict[str, Any]  # options of `ReadOptions`
+    settings: dict[str, Any]  # what the vectors depend on
 
 
 def embed_shards(
@@ -150,37 +155,54 @@ def embed_shards(
         JobStopped: another job writes to `out`, the disk is full, or a cluster cannot be reached; finished
             shards stay.
     """
-    if workers < 1:
-        raise InvalidParameter(f"workers={workers}: expected at least one")
-    job = Job.of(model, out, columns=columns, errors=errors, block=block, reading=reading)
+    if errors not in get_args(BadRows):
+        raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
+    if workers < 1 or block < 1:
+        raise InvalidParameter(f"workers={workers}, block={block}: expected at least one")
+    check_names(columns or ())
+    if errors == "nan" and PROBLEM in (columns or ()):
+        raise InvalidParameter(f"the column {PROBLEM!r} says why a row is empty: leave the files' own out")
+    read = reading or ReadOptions()
+    if read.label is not None or read.units:
+        raise InvalidParameter("label and units are not for shards, whose columns are copied as they are")
+    options = {name: json_ready(getattr(read, name)) for name in READ}
+    kept, folder = None if columns is None else tuple(columns), str(Path(out).absolute())
+    settings = {"model": _checksum(Path(model)), "columns": "all" if kept is None else list(kept)}
+    settings |= {"errors": errors, **options}
+    job = Job(str(Path(model).absolute()), folder, errors, block, kept, options, settings)
     shards = find_shards(inputs)
     given = [inputs] if isinstance(inputs, str | Path) else inputs
-    check_outputs([model, *given, *(shard.path for shard in shards)], job.out)
-    check_folder(job.out)
-    names = [shard.name for shard in shards]
+    check_outputs([model, *given, *(shard.path for shard in shards)], folder)
+    check_folder(folder)
     began = time.perf_counter()
-    busy = f"{job.out} is in use: another job writes to it; wait for that job, or choose another folder"
-    with locked(Path(job.out) / LOCK, busy):
-        sweep(job.out, names)
-        records = read_records(job.out)
-        check_records(job, shards, records)
-        to_do = [shard for shard in shards if not is_finished(job, shard, records.get(shard.name))]
+    busy = f"{folder} is in use: another job writes to it; wait for that job, or choose another folder"
+    with locked(Path(folder) / LOCK, busy):
+        sweep(folder, shards)
+        records = read_records(folder)
+        check_records(folder, settings, shards, records)
+        to_do = [shard for shard in shards if not is_finished(folder, shard, records.get(shard.name))]
         made, failures = _embed_all(job, to_do, workers, on, progress)
-        sweep(job.out, names)  # what lost workers left behind
+        sweep(folder, shards)  # what lost workers left behind
     failed = {failure.shard for failure in failures}
-    finished = [made.get(name) or records[name] for name in names if name not in failed]
+    finished = [made.get(each.name) or records[each.name] for each in shards if each.name not in failed]
     return Report(
-        out=job.out,
+        out=folder,
         shards=len(shards),
         skipped=len(shards) - len(to_do),
         failed=tuple(failures),
-        rows=sum(record["rows"] for record in finished),
-        embedded=sum(record["embedded"] for record in finished),
-        rejected=sum(record["rejected"] for record in finished),
+        **{name: sum(record[name] for record in finished) for name in ("rows", "embedded", "rejected")},
         done=sum(record["rows"] for record in made.values()),
         dim=max((record["dim"] for record in finished), default=0),
         seconds=time.perf_counter() - began,
     )
+
+
+def _checksum(model: Path) -> str:
+    """Of weights, settings and schema; the same for a copy of the model."""
+    config = read_config(model)
+    parts = {name: config[name] for name in ("class", "params", "learned", "sha256")}
+    text = json.dumps([parts, read_json(model / "schema.json")], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _embed_all(
@@ -198,12 +220,9 @@ def _embed_all(
 
     if not shards:
         return made, failures
+    embed: Callable[[Shard], Record | str] = partial(_attempt_there, job)
     if workers == 1 and on == "local":
-        embed: Callable[[Shard], Record | str] = partial(
-            _attempt, Embedder(job, load(job.model)), on_rows=tell
-        )
-    else:
-        embed = partial(_attempt_there, job)
+        embed = partial(_attempt, Embedder(job, load(job.model)), on_rows=tell)
     for shard, outcome in run(embed, shards, workers=workers, on=on):
         done += shard.size
         if isinstance(outcome, Lost):
@@ -211,9 +230,8 @@ def _embed_all(
         if isinstance(outcome, str):
             failures.append(Failure(shard.name, shard.path, outcome))
         else:
-            messages = outcome.pop("warnings")
-            made[shard.name] = outcome
-            for message in messages[: MAX_WARNINGS - n_warnings]:
+            message, made[shard.name] = outcome.pop("warning"), outcome
+            if message and n_warnings < MAX_WARNINGS:
                 n_warnings += 1
                 warnings.warn(f"{shard.path}: {message}", stacklevel=3)
         tell()
@@ -225,7 +243,7 @@ def _attempt_there(job: Job, shard: Shard) -> Record | str:
     import torch
 
     torch.set_num_threads(1)
-    return _attempt(Embedder(job, _kept_model(job.model, job.checksum)), shard)
+    return _attempt(Embedder(job, _kept_model(job.model, job.settings["model"])), shard)
 
 
 @lru_cache(maxsize=1)
@@ -239,29 +257,17 @@ def _attempt(embedder: Embedder, shard: Shard, on_rows: Rows = lambda rows: None
     try:
         return embedder.embed(shard, on_rows)
     except Exception as error:
-        reason = _reason(error)
+        reason = str(error) if isinstance(error, InfoGraphError) else f"{type(error).__name__}: {error}"
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise JobStopped(
-                f"{job.out} cannot be written to ({reason}): make room and run the same command again; "
-                f"finished shards stay"
+                f"{job.out} cannot be written to ({error.strerror}): make room and run the same command "
+                f"again; finished shards stay"
             ) from error
         if isinstance(error, MissingExtra) or (isinstance(error, InfoGraphError) and job.errors == "raise"):
             raise
         if job.errors == "raise":
             raise JobStopped(reason) from error
-        return reason
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        reason = "not enough memory: take a smaller block, or cut the shard"
-    elif isinstance(error, InfoGraphError):
-        reason = str(error)
-    elif isinstance(error, OSError):
-        reason = f"{error.filename}: " * bool(error.filename) + (error.strerror or str(error))
-    else:
-        reason = f"{type(error).__name__}: {error}"
-    return " ".join(reason.split())
+        return " ".join(reason.split())
 
 
 class Embedder:
@@ -271,38 +277,42 @@ class Embedder:
         check_embeds(model)
         self.job, self.model = job, model
         self.dim = len(model.get_feature_names_out())
-        self.options = job.options(model.schema_)
+        self.options = ReadOptions(errors="skip", schema=model.schema_, **job.reading)
         self._errors = {"errors": "nan"} if "errors" in inspect.signature(model.transform).parameters else {}
 
     def embed(self, shard: Shard, on_rows: Rows) -> Record:
-        """Write the vectors of a shard, its rejected rows and its record, and give the record.
+        """Write the rejected rows of a shard, its record and its vectors, and give the record.
 
-        The entry "warnings" of what comes back, which is not in the file, has what readers had to say.
-
-        Args:
-            shard: the shard; what there is of it in the folder is replaced.
-            on_rows: called after every block with the number of rows so far.
+        What there is of the shard is replaced; `on_rows` is told after every block how many rows there were.
+        The entry "warning" of what comes back, which is not in the file, is what a reader had to say.
         """
-        job, began = self.job, time.perf_counter()
-        listed = rejected_of(job.out, shard.name)
-        with begun(job, shard):
-            with (
-                warnings.catch_warnings(record=True) as said,
-                replaced_file(vectors_of(job.out, shard.name)) as work,
-                replaced_file(listed) as listed_work,
-            ):
-                warnings.simplefilter("always")
+        began = time.perf_counter()
+        vectors, listed, record_file = files_of(self.job.out, shard.name)
+        for path in (vectors, listed, record_file):
+            path.unlink(missing_ok=True)
+        with replaced_file(vectors) as work, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with replaced_file(listed) as listed_work:
                 rows, rejected = self._write(shard, work, listed_work, on_rows)
                 if not Path(shard.path).exists() or shard_at(shard.name, Path(shard.path)) != shard:
                     raise InvalidFile(f"{shard.path} was changed while it was read: run the job again")
-                for path in (work, listed_work):
-                    with path.open("rb") as file:
-                        os.fsync(file.fileno())  # before its name says that it is whole: the power may fail
             if not rejected:
                 listed.unlink()
-            record = make_record(job, shard, rows, rejected, self.dim, time.perf_counter() - began)
-            write_record(job, record)
-        return {**record, "warnings": list(dict.fromkeys(str(each.message) for each in said))[:3]}
+            record = {
+                "format": FORMAT,
+                "shard": shard.name,
+                "input": {"path": shard.path, "size": shard.size, "mtime_ns": shard.mtime_ns},
+                "settings": self.job.settings,
+                "rows": rows,
+                "embedded": rows - rejected,
+                "rejected": rejected,
+                "dim": self.dim,
+                "bytes": work.stat().st_size,
+                "seconds": round(time.perf_counter() - began, 3),
+            }
+            with replaced_file(record_file) as record_work:
+                record_work.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        return {**record, "warning": str(said[0].message) if said else ""}
 
     def _write(self, shard: Shard, work: Path, listed_work: Path, on_rows: Rows) -> tuple[int, int]:
         """Write both files, and give how many rows the shard has and how many of them are rejected."""
@@ -313,22 +323,19 @@ class Embedder:
             listed, writer = csv.writer(file), None
             listed.writerow(("row", "id", PROBLEM))
             for block in self._blocks(shard):
-                vectors, rejected = self._vectors(block, shard)
-                table = self._table(block, vectors, rejected)
+                table, problems = self._embed_block(block, shard)
                 if writer is None:
                     texts = [name for name in table.schema.names if name != "vector"]
                     # a dictionary of floats that never repeat would only take time
-                    writer = opened.enter_context(
-                        parquet.ParquetWriter(work, table.schema, use_dictionary=texts)
-                    )
+                    writer = parquet.ParquetWriter(work, table.schema, use_dictionary=texts)
+                    opened.enter_context(writer)
                 writer.write_table(table)
-                listed.writerows([block.start + bad.index, bad.graph_id, bad.problem] for bad in rejected)
-                rows, n_rejected = rows + len(block), n_rejected + len(rejected)
+                listed.writerows((block.start + row, block.ids[row], why) for row, why in problems.items())
+                rows, n_rejected = rows + len(block), n_rejected + len(problems)
                 on_rows(rows)
         written = parquet.read_metadata(work).num_rows
-        expected = rows if self.job.errors == "nan" else rows - n_rejected
-        if written != expected:
-            raise RuntimeError(f"{written} rows were written to {work.name}, expected {expected}")
+        if written != rows - n_rejected * (self.job.errors != "nan"):
+            raise RuntimeError(f"{written} of {rows} rows were written, and {n_rejected} rejected")
         return rows, n_rejected
 
     def _blocks(self, shard: Shard) -> Iterator[Block]:
@@ -340,50 +347,40 @@ class Embedder:
             yield block
         if block is None:
             columns = column_types(shard, self.options, self.job.columns)
-            empty = {field.name: pa.array([], field.type) for field in columns}
-            yield Block(0, [], empty, None, ())
+            yield Block(0, [], {field.name: pa.array([], field.type) for field in columns}, None, ())
 
-    def _vectors(self, block: Block, shard: Shard) -> tuple[NDArray[np.float32], list[Rejected]]:
-        """Vectors of all rows of a block (R, dim), NaN where there is none, and the rows that have none."""
-        vectors = np.full((len(block), self.dim), np.nan, np.float32)
-        rejected = list(block.rejected)
-        if block.graphs is not None:
-            made = self._transform(block.graphs)
-            made[~np.isfinite(made).all(axis=1)] = np.nan
-            vectors[block.rows] = made
-            for row in block.rows[np.isnan(made[:, 0])].tolist():
-                rejected.append(Rejected(row, block.ids[row], f"row {block.start + row + 1}: {NOT_FINITE}"))
-        rejected.sort(key=lambda bad: bad.index)
-        if rejected and self.job.errors == "raise":
-            first = rejected[0]
-            raise InvalidGraph(
-                f"{shard.path}, {first.problem}", index=block.start + first.index, graph_id=first.graph_id
-            )
-        return vectors, rejected
-
-    def _transform(self, graphs: GraphSet) -> NDArray[np.float32]:
+    def _transform(self, graphs: GraphSet) -> Any:
         """One row per graph; not finite where a graph has no vector."""
         try:
-            found = self.model.transform(graphs, **self._errors)
+            made = self.model.transform(graphs, **self._errors)
+            return made.toarray() if hasattr(made, "toarray") else made
         except InvalidGraph as error:  # of models that refuse all graphs for one: compute the others
-            vectors = np.full((len(graphs), self.dim), np.nan, np.float32)
+            vectors = np.full((len(graphs), self.dim), np.nan)
             if error.index is not None and len(graphs) > 1:
                 others = np.delete(np.arange(len(graphs)), error.index)
                 vectors[others] = self._transform(graphs[others])
             return vectors
-        return np.array(found.toarray() if hasattr(found, "toarray") else found, np.float32)
 
-    def _table(self, block: Block, vectors: NDArray[np.float32], rejected: Sequence[Rejected]) -> Any:
+    def _embed_block(self, block: Block, shard: Shard) -> tuple[Any, dict[int, str]]:
+        """The table of a block of R rows, and why rows of it have no vector."""
         import pyarrow as pa
 
+        job, vectors = self.job, np.full((len(block), self.dim), np.nan, np.float32)  # (R, dim)
+        found = {bad.index: bad.problem for bad in block.rejected}
+        if block.graphs is not None:
+            vectors[block.rows] = self._transform(block.graphs)
+        finite = np.isfinite(vectors).all(axis=1)
+        vectors[~finite] = np.nan
+        problems = {
+            row: found.get(row, f"row {block.start + row + 1}: {NOT_FINITE}")
+            for row in np.flatnonzero(~finite).tolist()
+        }
+        for row, why in problems.items():
+            if job.errors == "raise":
+                raise InvalidGraph(f"{shard.path}, {why}", index=block.start + row, graph_id=block.ids[row])
         columns = {"id": pa.array(block.ids, pa.string()), **block.columns}
-        if self.job.errors == "nan":
-            problems = {bad.index: bad.problem for bad in rejected}
+        if job.errors == "nan":
             columns[PROBLEM] = pa.array([problems.get(row) for row in range(len(block))], pa.string())
         columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), self.dim)
         table = pa.table(columns)
-        if self.job.errors == "nan" or not rejected:
-            return table
-        keep = np.ones(len(block), bool)
-        keep[[bad.index for bad in rejected]] = False
-        return table.filter(pa.array(keep))
+        return table if job.errors == "nan" or finite.all() else table.filter(pa.array(finite)), problems

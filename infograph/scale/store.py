@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +26,23 @@ from infograph.data.graphset import (
     save_graphs,
 )
 from infograph.data.labels import MISSING
-from infograph.data.read import PLACE, ReadOptions
+from infograph.data.read import ReadOptions, place_of
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.data.tables import Block, read_blocks
 from infograph.data.units import split_header
-from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
+from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
 from infograph.io import check_outputs, check_replaceable, replaced_file, replaced_folder
 from infograph.progress import ShardProgress
 from infograph.scale.shards import BLOCK, Inputs, find_shards
 
-Read = Callable[[Path], GraphSet]
-
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What was stored.
+    """What was stored."""
 
-    Attributes:
-        graphs: all of them, as a memory map.
-        rows: how many rows the files have.
-        rejected: how many of them are no graphs.
-    """
-
-    graphs: GraphSet
-    rows: int
-    rejected: int
+    graphs: GraphSet  # all of them, as a memory map
+    rows: int  # of all files
+    rejected: int  # how many of them are no graphs
 
 
 def store_graphs(
@@ -71,8 +64,8 @@ def store_graphs(
         inputs: a pattern, a folder, or a list of files; `infograph.scale.shards` has the rules.
         out: the folder of the GraphSet; it appears whole or not at all.
         columns: columns of molecule files to keep; None for all. Numbers are kept as numbers, all else as
-            texts; what a column of a text file holds is decided by the first rows that have a value. Numbers
-            that are missing are NaN, and so is a column without any value.
+            texts; a column of text files is one of numbers if all its values are. Numbers that are missing
+            are NaN, and so is a column without any value.
         rejects: a CSV file that gets every row that is no graph, with its file, place and reason; None stops
             at the first one.
         reading: how files are read.
@@ -104,10 +97,9 @@ def store_graphs(
                 for each in read_blocks(shard, block, options, columns):
                     for bad in each.rejected:
                         if writer is None:
-                            found = PLACE.fullmatch(bad.problem)
-                            place, why = ("", bad.problem) if found is None else (f", {found[1]}", found[2])
+                            place, why = place_of(bad)
                             raise InvalidGraph(
-                                f"{shard.path}{place} (id {bad.graph_id!r}): {why}; name a file of rejects "
+                                f"{shard.path}, {place} (id {bad.graph_id!r}): {why}; name a file of rejects "
                                 f"to leave such rows out"
                             )
                         writer.writerow((shard.path, each.start + bad.index, bad.graph_id, bad.problem))
@@ -124,69 +116,72 @@ def store_graphs(
 
 
 class _Columns:
-    """The graph columns, each of one kind in all blocks: that of the first block with a value in it."""
+    """The graph columns, of which the last block may say what they hold."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Column] = {}  # those of which a value has come
-        self._wordy: dict[str, Column] = {}  # those of which only words such as "none" have come
+        self._seen: dict[str, dict[str, Column]] = {}  # name -> what its values are -> the column with them
 
     def of(self, block: Block, graphs: GraphSet, path: str) -> GraphSet:
-        """The graphs of a block with the columns that were read beside them."""
+        """The graphs of a block with the columns that were read beside them, as they are in the file."""
         for name, values in block.columns.items():
             if graphs.schema.column("graph", name) is None:
-                column, stored = self._stored(name, values.take(block.rows.tolist()), path, block.typed)
-                graphs = graphs.with_column("graph", column, stored)
+                graphs = graphs.with_column("graph", *_stored(name, values.take(block.rows.tolist())))
         for column in graphs.schema.graph:
-            if _has_value(column, graphs.graph[column.name]):
-                known = self._known.setdefault(column.name, column)
-                if known.kind != column.kind:
+            given, kind = _given(column, graphs.graph[column.name]), str(column.kind)
+            if column.kind == "text" and not given:
+                kind = "missing"  # words such as "none"
+            elif column.kind == "text" and not block.typed and None not in map(_number, given):
+                kind = "number"  # as texts
+            if given or kind == "missing":
+                seen = self._seen.setdefault(column.name, {})
+                seen.setdefault(kind, column)
+                if len(kinds := seen.keys() - {"missing", "number"}) > 1:
                     raise SchemaMismatch(
-                        f"{path}: the column {column.name!r} is one of kind {column.kind!r}, and of kind "
-                        f"{known.kind!r} in the rows before: store such files apart, or leave the column out"
+                        f"{path}: the column {column.name!r} is one of kind {kind!r}, and of kind "
+                        f"{(kinds - {kind}).pop()!r} in the rows before: store such files apart"
                     )
         return graphs
 
     def finish(self, graphs: GraphSet) -> GraphSet:
-        """The same after the last block: columns without a value in this one take the kind of the others."""
+        """The same after the last block: a column has the kind that its values have in all blocks."""
         columns, stored = [], dict(graphs.graph)
         for column in graphs.schema.graph:
-            known = self._known.get(column.name) or self._wordy.get(column.name, column)
-            if known.kind != column.kind:
-                column, stored[column.name] = _without_values(known, len(graphs))
+            seen, values = self._seen.get(column.name, {}), stored[column.name]
+            firm = [each for kind, each in seen.items() if kind not in ("missing", "number")]
+            loose = _floats(column.name) if "number" in seen else seen.get("missing", column)
+            final = firm[0] if firm else loose
+            if column.kind == "text" and final.kind == "float":
+                column, numbers = final, [_number(text) for text in values.tolist()]
+                stored[column.name] = np.array([np.nan if number is None else number for number in numbers])
+            elif column.kind != final.kind and not _given(column, values):
+                column, stored[column.name] = _without_values(final, len(graphs))
             columns.append(column)
         return replace(graphs, schema=graphs.schema.replace("graph", columns), graph=stored)
 
-    def _stored(self, name: str, values: Any, path: str, typed: bool) -> tuple[Column, NDArray[Any]]:
-        """An Arrow array as a graph column: NaN, or an empty text, where a value is missing.
 
-        With `typed`, texts are texts; otherwise they may be the cells of a column of numbers.
-        """
-        import pyarrow as pa
+def _stored(name: str, values: Any) -> tuple[Column, NDArray[Any]]:
+    """An Arrow array as a graph column: NaN, or an empty text, where a value is missing."""
+    import pyarrow as pa
 
-        numbers, kind = Column(name, "float", unit=split_header(name)[1]), values.type
-        if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-            floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            return numbers, np.asarray(floats, np.float64)
-        texts = ["" if value is None else str(value) for value in values.to_pylist()]
-        given = [text for text in texts if text.strip().casefold() not in MISSING]
-        strange = next((text for text in given if not _is_number(text)), None)
-        known = self._known.get(name)
-        wordy = known is None and not given and any(texts)
-        if wordy:
-            self._wordy.setdefault(name, Column(name, "text"))
-        wordy = wordy or (typed and any(texts))
-        if wordy or (strange is not None if known is None else known.kind != "float"):
-            return Column(name, "text"), np.array(texts, np.str_)
-        if strange is not None:
-            raise InvalidFile(f"{path}: the column {name!r} holds numbers, and {strange!r} is none")
-        return numbers, np.array([float(text) if _is_number(text) else np.nan for text in texts])
+    kind = values.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return _floats(name), values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    texts = ["" if value is None else str(value) for value in values.to_pylist()]
+    if any(texts):
+        return Column(name, "text"), np.array(texts)
+    return _without_values(_floats(name), len(texts))
 
 
-def _has_value(column: Column, values: NDArray[Any]) -> bool:
+def _floats(name: str) -> Column:
+    return Column(name, "float", unit=split_header(name)[1])
+
+
+def _given(column: Column, values: NDArray[Any]) -> list[Any]:
+    """The values that are not missing."""
     if column.kind == "text":
-        return any(text.strip().casefold() not in MISSING for text in values.tolist())
+        return [text for text in values.tolist() if text.strip().casefold() not in MISSING]
     given = values != column.unknown if column.kind == "categorical" else ~np.isnan(values)
-    return bool(given.any())
+    return list(values[given])
 
 
 def _without_values(column: Column, n_graphs: int) -> tuple[Column, NDArray[Any]]:
@@ -198,12 +193,11 @@ def _without_values(column: Column, n_graphs: int) -> tuple[Column, NDArray[Any]
     return column, np.full(n_graphs if column.width == 1 else (n_graphs, column.width), np.nan)
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float | None:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def save_stream(
@@ -214,14 +208,9 @@ def save_stream(
 ) -> GraphSet:
     """Write chunks of graphs, one after the other, as one GraphSet, and open it as a memory map.
 
-    The result is that of `concatenate(chunks)`: columns are matched by name, categories joined in the order
-    in which they come. The folder appears whole or not at all; until then, the chunks lie beside it, and take
-    as much room again.
-
-    Args:
-        chunks: the graphs; what could not be read when a chunk was made is not remembered.
-        folder: where to; it replaces an older GraphSet.
-        finish: applied to each chunk after the last one has come: what is known only then goes here.
+    The result is that of `concatenate(chunks)`. The folder, which replaces an older GraphSet, appears whole
+    or not at all; until then, the chunks lie beside it, and take as much room again. `finish` is applied to
+    each chunk after the last one has come: what is known only then goes there.
     """
     folder = Path(folder)
     check_replaceable(folder, GRAPHSET)
@@ -232,58 +221,49 @@ def save_stream(
         ]
         if not parts:
             raise InvalidParameter("nothing to save: the stream has no graph")
-        read: Read = lambda part: finish(open_graphs(part))  # noqa: E731
+        schema = joint_schema([finish(open_graphs(part)).schema for part in parts])
         with replaced_folder(folder, GRAPHSET) as work:
-            _join(parts, joint_schema([read(part).schema for part in parts]), work, read)
+            _join(lambda: (_named_arrays(finish(open_graphs(part)), schema) for part in parts), schema, work)
     return open_graphs(folder)
 
 
-def _join(parts: list[Path], schema: Schema, work: Path, read: Read) -> None:
-    """Copy the parts into the arrays of one set."""
-    shapes, kinds = _measure(parts, schema, read)
-    arrays = {
-        name: np.lib.format.open_memmap(work / f"{name}.npy", "w+", kinds[name], tuple(shapes[name]))
-        for name in shapes
-        if 0 not in shapes[name]
-    }
-    for name in shapes.keys() - arrays.keys():  # an empty file cannot be mapped
-        np.save(work / f"{name}.npy", np.zeros(shapes[name], kinds[name]))
-    at = dict.fromkeys(shapes, 0)
-    for part in parts:
-        for name, values in _named_arrays(read(part), schema):
-            place = at[name]
-            if name in ("node_ptr", "edge_ptr"):
-                arrays[name][place + 1 : place + len(values)] = values[1:] + arrays[name][place]
-                at[name] += len(values) - 1
-            elif name == "edges":
-                arrays[name][:, place : place + values.shape[1]] = values
-                at[name] += values.shape[1]
-            elif len(values):
-                arrays[name][place : place + len(values)] = values
-                at[name] += len(values)
-    for array in arrays.values():
-        array.flush()
+Arrays = Iterator[tuple[str, NDArray[Any]]]
+
+
+def _join(parts: Callable[[], Iterable[Arrays]], schema: Schema, work: Path) -> None:
+    """Write the arrays of all parts, which are gone through twice, as the arrays of one set."""
+    shapes: dict[str, list[int]] = {}
+    kinds: dict[str, np.dtype[Any]] = {}
+    for name, values in chain.from_iterable(parts()):
+        if name in shapes:
+            shapes[name][name == "edges"] += len(_rows(name, values))
+            kinds[name] = np.promote_types(kinds[name], values.dtype)
+        else:
+            shapes[name], kinds[name] = list(values.shape), values.dtype
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, shape in shapes.items():
+        if 0 in shape:  # an empty file cannot be mapped
+            np.save(work / f"{name}.npy", np.zeros(shape, kinds[name]))
+        else:
+            path = work / f"{name}.npy"
+            arrays[name] = np.lib.format.open_memmap(path, "w+", kinds[name], tuple(shape))
+    at = dict.fromkeys(arrays, 0)
+    for name, values in chain.from_iterable(parts()):
+        if name in arrays:
+            begin, rows = at[name], _rows(name, values)
+            at[name] += len(rows)
+            offset = arrays[name][begin] if name.endswith("_ptr") else None
+            _rows(name, arrays[name])[begin : at[name]] = rows if offset is None else rows + offset
+    del arrays  # written
     (work / MARKER).write_text(json.dumps(describe_graphs(schema, shapes), indent=1))
 
 
-def _measure(
-    parts: list[Path], schema: Schema, read: Read
-) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
-    """The shape and the type of every array."""
-    shapes: dict[str, list[int]] = {}
-    kinds: dict[str, np.dtype[Any]] = {}
-    for part in parts:
-        for name, values in _named_arrays(read(part), schema):
-            if name not in shapes:
-                shapes[name], kinds[name] = list(values.shape), values.dtype
-                continue
-            along, pointer = int(name == "edges"), name in ("node_ptr", "edge_ptr")
-            shapes[name][along] += values.shape[along] - int(pointer)
-            kinds[name] = np.promote_types(kinds[name], values.dtype)
-    return shapes, kinds
+def _rows(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """What grows with every part, along the first axis."""
+    return values.T if name == "edges" else values[1:] if name.endswith("_ptr") else values
 
 
-def _named_arrays(graphs: GraphSet, schema: Schema) -> Iterator[tuple[str, NDArray[Any]]]:
+def _named_arrays(graphs: GraphSet, schema: Schema) -> Arrays:
     """The arrays of a set in the codes of `schema`, by the names of their files."""
     for name in ("node_ptr", "edge_ptr", "edges", "ids"):
         yield name, getattr(graphs, name)

@@ -122,8 +122,9 @@ def test_test_vectors_do_not_reach_what_is_fitted():
     train, test = np.split(np.random.default_rng(0).permutation(80), [60])
     moved = x.copy()
     moved[test] = 1e3 * moved[test] + 7
-    for make in (lambda s: s.vectors, lambda s: s.products, _Space.rbf, _Space.ranks):
-        a, b = (make(_Space(each, train, test, scale=True))[:60] for each in (x, moved))
+    spaces = [_Space(each, train, test, scale=True) for each in (x, moved)]
+    for name in VECTOR_CLASSIFIERS:
+        a, b = (space.matrix(name)[:60] for space in spaces)
         np.testing.assert_array_equal(a, b)
 
 
@@ -148,25 +149,21 @@ def test_the_result_does_not_depend_on_n_jobs():
     x, y = blobs(n=302, dim=20)  # large enough to use threads
     options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (0.1,)}
     for data, names in ((x, VECTOR_CLASSIFIERS), (Gram(x @ x.T), ("svm", "knn"))):
-        first, *others = (
-            cross_validate(data, y, classifiers=names, n_jobs=n, **options).to_dict() for n in (1, 3)
-        )
-        assert all(other == first for other in others)
+        a, b = (cross_validate(data, y, classifiers=names, n_jobs=n, **options).to_dict() for n in (1, 3))
+        assert a == b
 
 
-def test_equal_scores_choose_the_first_classifier_and_the_smallest_value():
+def test_equal_scores_choose_the_smallest_value():
     x, y = blobs(gap=50.0)
     found = cross_validate(x, y, classifiers=("svm-rbf", "knn"), repeats=1, folds=4, C=(1.0, 100.0, 10.0))
-    assert found.mean == 1.0
-    assert found.candidates[0].grid == (1.0, 10.0, 100.0)
+    assert found.mean == 1.0 and found.candidates[0].grid == (1.0, 10.0, 100.0)
     assert np.all(found.candidates[0].chosen == 1.0) and np.all(found.candidates[1].chosen == 1)
-    assert {choice.classifier for choice in found.leak_free().chosen} == {"svm-rbf"}
 
 
 def test_equal_graphs_are_equally_near_whatever_the_rounding():
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(7, 33)) * 1e3 + 0.1)[rng.integers(7, size=120)]
-    ranks = _Space(x, np.arange(90), np.arange(90, 120), scale=True).ranks()
+    ranks = _Space(x, np.arange(90), np.arange(90, 120), scale=True).matrix("knn")
     for row in range(120):
         assert np.all(ranks[row, (x[:90] == x[row]).all(axis=1)] == 0)
         assert len(np.unique(ranks[row])) == 7
@@ -194,21 +191,6 @@ def test_all_forms_of_representations_agree():
     for form in (x.tolist(), [x, x], np.stack([x, x]), make, {"default": x}):
         assert cross_validate(form, y, **options).to_dict() == whole
     assert asked == [4, 5]
-    gram = Gram(x @ x.T)
-    whole = cross_validate(gram, y, **options).to_dict()
-    assert all(
-        cross_validate(form, y, **options).to_dict() == whole for form in ([gram, gram], lambda _: gram)
-    )
-
-
-def test_labels_of_any_spelling_give_the_same_scores():
-    x, y = blobs(n=60, classes=3)
-    options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (1.0,)}
-    expected = cross_validate(x, y, **options).leak_free()
-    names = np.array(["a", "b", "c"])[y]
-    for labels in (y - 1.0, y.tolist(), names, names.tolist(), names.astype(object), names.astype("S")):
-        assert cross_validate(x, labels, **options).leak_free() == expected
-    assert cross_validate(x, names, **options).plan.class_sizes == (("a", 20), ("b", 20), ("c", 20))
 
 
 def test_progress_counts_every_fold_and_input_stays_untouched():
@@ -230,5 +212,3 @@ def test_early_stops_are_counted_and_not_warned_about(name, bound):
         warnings.simplefilter("error", ConvergenceWarning)
         found = cross_validate(x, y, classifiers=name, C=(0.1, 100.0), **QUICK, **bound)
     assert found.n_stopped == found.n_fits == 1 * 3 * 2 * (3 + 1)
-    assert str(found).endswith(f"; {found.n_fits} of {found.n_fits} fits stopped early")
-    assert cross_validate(x, y, C=C, **QUICK).n_stopped == 0

@@ -53,20 +53,16 @@ class Results:
         self._write(cell, content | ({"lacking": lacking} if lacking else {}))
 
     def error(self, target, objective, errors, *, validation=None, history=(), **given):
-        """A cell of Table 2 with the errors of its test molecules."""
-        cell = table2_cell(target, objective, **given)
-        mae = float(np.mean(errors))
-        scores = {"validation_mae": mae if validation is None else validation, "test_mae": mae}
-        measured = {"seconds": 60.0, "peak_mb": 500, "machine": MACHINE}
-        content = {"unit": "hartree", "scores": scores, "history": list(history), "measured": measured}
-        self._write(cell, {**content, "test_errors": [float(each) for each in errors]})
-
-    def diverged(self, target, objective, **given):
-        """A cell of Table 2 without a figure."""
-        measured = {"seconds": 60.0, "peak_mb": 500, "machine": MACHINE}
+        """A cell of Table 2 with the errors of its test molecules; none where training diverged."""
+        errors = [float(each) for each in errors]
         content = {"unit": "hartree", "empty": "the loss is nan.", "scores": {}, "history": []}
+        if errors:
+            mae = float(np.mean(errors))
+            scores = {"validation_mae": mae if validation is None else validation, "test_mae": mae}
+            content = {"unit": "hartree", "scores": scores, "history": list(history)}
+        measured = {"seconds": 60.0, "peak_mb": 500, "machine": MACHINE}
         cell = table2_cell(target, objective, **given)
-        self._write(cell, {**content, "test_errors": [], "measured": measured})
+        self._write(cell, {**content, "test_errors": errors, "measured": measured})
 
     def search(self, *, decay=1e-4, lam=1e-5, errors=(1.0, 2.0)):
         """The whole search on alpha, with these as the best ones."""

@@ -1,12 +1,78 @@
-"""Table 2 from result files: ratios, intervals, and the cells of the chosen setting only."""
+"""Table 2: its cells, what they measure, and what their files give: ratios and intervals."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 
+from infograph.cells import run_cell
+from infograph.data.datasets import entry_for, wheel_folder
+from infograph.data.qm9 import read_qm9
+from infograph.errors import InvalidGraph, InvalidParameter
+from infograph.paper import table2
 from infograph.paper.report import COLUMNS2, search_sheet, table2_sheet
-from infograph.paper.table2 import AT_ONCE, plan_table2, ratio_intervals, read_table2, tried_what
+from infograph.paper.table2 import (
+    AT_ONCE,
+    OBJECTIVES,
+    ROWS,
+    compute_table2,
+    plan_table2,
+    ratio_intervals,
+    read_table2,
+    table2_cell,
+    table2_stages,
+    tried_what,
+    validation_error,
+)
+
+SIZES = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs": 1}
+
+
+def test_cells_are_chosen_by_name(tmp_path):
+    (cells,) = table2_stages(tmp_path, ["U0", "alpha"], ["all"], lam=1e-3, weight_decay=0.0, epochs=2)
+    assert len(cells) == 2 * len(ROWS)
+    assert {cell.settings["target"] for cell in cells} == {"U0", "alpha"}
+    (means,) = table2_stages(tmp_path, ["all", "U0"], ["mean"], lam=0.1)
+    assert len(means) == 12 and "parameters" not in means[0].settings
+    with pytest.raises(InvalidParameter, match="no objective 'magic'; there are: mean"):
+        next(table2_stages(tmp_path, ["U0"], ["magic"]))
+    given = [table2_cell("U0", row, lam=0.5).settings["parameters"]["lam"] for row in OBJECTIVES]
+    assert given == [1e-3, 1e-3, 0.5, 0.5]  # what a method does not look at stays at its default
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    folder = wheel_folder(entry_for("QM9"))
+    if folder is None:
+        pytest.skip("the qm9pack package is not installed")
+    return read_qm9(folder, limit=300)
+
+
+def test_a_cell_is_the_error_of_its_test_molecules(molecules, tmp_path, monkeypatch):
+    monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
+    for objective in ("atom-counts", "supervised"):
+        result = run_cell(table2_cell("U0", objective, **SIZES), compute_table2, tmp_path)
+        assert result["unit"] == "hartree" and len(result["test_errors"]) == 30
+        assert np.mean(result["test_errors"]) == pytest.approx(result["scores"]["test_mae"], rel=1e-3)
+    (epoch,) = result["history"]
+    assert {"supervised", "validation", "lr"} <= set(epoch) and "seconds" not in epoch
+
+
+def test_a_training_that_diverges_has_a_reason_and_no_figure(molecules, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise InvalidGraph("its prediction is not finite", index=3)
+
+    monkeypatch.setattr(table2, "load_dataset", lambda name: molecules)
+    monkeypatch.setattr(table2.MeanPredictor, "predict", refuse)
+    diverging = table2_cell("U0", "infograph*", lam=1e39, **SIZES)  # infinite in single precision
+    sizes = {name: SIZES[name] for name in ("labelled", "validation", "test")}
+    for cell, why in ((diverging, "loss"), (table2_cell("U0", "mean", **sizes), "prediction is not finite")):
+        result = run_cell(cell, compute_table2, tmp_path)
+        assert why in result["empty"]
+        assert (result["unit"], result["scores"], result["test_errors"]) == ("hartree", {}, [])
+        assert validation_error(cell, tmp_path) == math.inf
 
 
 def test_intervals_are_those_of_a_plain_loop():
@@ -43,6 +109,7 @@ def test_while_the_search_is_under_way_the_first_values_are_shown(results):
     assert table.errors["U0", "infograph*"].mae == 9.0
     for decay in (0.0, 1e-3, 1e-4):
         results.error("alpha", "supervised", [1.0], validation=1 - 100 * decay, weight_decay=decay)
+    results.error("alpha", "supervised", [], weight_decay=1e-4)  # diverged
     plan = plan_table2(results.folder)
     assert plan.open == ("lambda",) and [*map(tried_what, plan.chosen)] == [("weight decay", 1e-3)]
     decays = {c.settings["parameters"]["weight_decay"] for c in plan.cells if "parameters" in c.settings}
@@ -74,8 +141,8 @@ def test_a_training_that_diverged_has_no_figure_and_says_why(results):
     results.search(decay=0.0, lam=1e-4)
     results.error("U0", "supervised", [1.0, 2.0])
     results.error("U0", "mean-teacher", [2.0, 4.0])
-    results.diverged("U0", "infograph*", lam=1e-4)
-    results.diverged("alpha", "infograph", lam=1e-3)  # of the search
+    results.error("U0", "infograph*", [], lam=1e-4)
+    results.error("alpha", "infograph", [], lam=1e-3)  # of the search
     table = read_table2(results.folder)
     star = table.errors["U0", "infograph*"]
     assert (star.mae, star.ratio, star.interval, star.reason) == (None, None, None, "the loss is nan.")

@@ -32,16 +32,20 @@ def test_equal_stems_get_longer_names(tmp_path):
     assert len(set(names)) == 5
 
 
-def test_what_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ("*.parquet", FileMissing, "no file matches"),
+        ("b.smi", FileMissing, "does not exist"),
+        ([], FileMissing, "the list of files is empty"),
+        (["a.smi", "a.smi"], InvalidParameter, "named twice"),
+    ],
+)
+def test_what_is_refused(tmp_path, monkeypatch, given, error, words):
+    monkeypatch.chdir(tmp_path)
     touch(tmp_path, "a.smi")
-    with pytest.raises(FileMissing, match="no file matches"):
-        find_shards(str(tmp_path / "*.parquet"))
-    with pytest.raises(FileMissing, match="does not exist"):
-        find_shards(tmp_path / "b.smi")
-    with pytest.raises(FileMissing, match="the list of files is empty"):
-        find_shards([])
-    with pytest.raises(InvalidParameter, match="named twice"):
-        find_shards([tmp_path / "a.smi", tmp_path / "a.smi"])
+    with pytest.raises(error, match=words):
+        find_shards(given)
 
 
 def test_a_file_may_be_called_like_a_pattern(tmp_path):
