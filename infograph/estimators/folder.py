@@ -77,7 +77,7 @@ def read_model(folder: Path) -> tuple[dict[str, Any], Schema, History, State]:
     def arrays(content: bytes) -> State:
         if hashlib.sha256(content).hexdigest() != config["sha256"]:
             raise ValueError("its checksum is not the one in config.json")
-        return load_tensors(content)  # type: ignore[no-any-return]
+        return load_tensors(content)
 
     def epochs(content: bytes) -> History:
         history: History = json.loads(content)

@@ -183,7 +183,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
             held_out = known[chosen], targets.of(chosen)
         values, task = self._learnable(targets, labelled)
-        keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+        keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "identity": {}}
         if checkpoint is not None:
             identity = self._run_settings() | {"labelled graphs": len(labelled)}
             for name, each in (("training", (known, targets)), ("validation", held_out)):
@@ -230,7 +230,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         watchers: Sequence[Watcher],
         checkpoint: str | Path | None,
         resume: bool,
-        identity: dict[str, Any] | None = None,
+        identity: dict[str, Any],
     ) -> list[Epoch]:
         """Train one network and give its history. `data`: graphs, values, who is labelled, who is learned."""
         parts, seed, device = self._parts(), self.random_state + member, choose_device(self.device)
@@ -360,7 +360,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
 def _hold_out(share: Any, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
     """Some of the labelled graphs, drawn at random; of classes about the same share each, never all."""
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share < 1:
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         given = repr(share) if isinstance(share, Real | str) else f"a {type(share).__name__}"
         raise InvalidParameter(f"validation is {given}: expected a tuple (graphs, y), or a share such as 0.1")
     count = max(1, round(float(share) * len(labelled)))

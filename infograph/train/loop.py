@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,7 +49,7 @@ def train(
     earlier: int = 0,
     checkpoint: str | Path | None = None,
     resume: bool = False,
-    identity: dict[str, Any] | None = None,
+    identity: Mapping[str, Any] = MappingProxyType({}),
     writes: bool = True,
     rate: Callable[[list[float]], float] | None = None,
     stop_after: int | None = None,
@@ -77,13 +78,14 @@ def train(
         watchers: called after every step.
         model: the estimator whose network it is, for watchers.
     """
-    history, best, identity = [], {}, identity or {}  # type: list[Epoch], Weights, dict[str, Any]
+    history, best = [], {}  # type: list[Epoch], Weights
     if resume:
         history, best = _resume(network, optimiser, checkpoint, identity, epochs)
 
     def keep() -> None:
         if checkpoint is not None and writes:
-            write_checkpoint(checkpoint, network, optimiser, {"identity": identity, "history": history}, best)
+            run = {"identity": dict(identity), "history": history}
+            write_checkpoint(checkpoint, network, optimiser, run, best)
 
     keep()  # so that an interrupt in the first epoch finds one too
     last = earlier + epochs
@@ -151,12 +153,12 @@ def _epoch(
 def _update(optimiser: torch.optim.Optimizer, loss: Tensor, epoch: int) -> None:
     if not torch.isfinite(loss.detach()):
         raise TrainingDiverged(
-            f"the loss became {float(loss)} in epoch {epoch} at learning rate "
+            f"the loss became {loss.item()} in epoch {epoch} at learning rate "
             f"{optimiser.param_groups[0]['lr']:g}; lower lr (InfoGraph can also use "
             f"MutualInformation(discriminator='conditioned'))"
         )
     optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimiser.step()
     drop_tiny(optimiser)
 
@@ -182,7 +184,7 @@ def _resume(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
     checkpoint: str | Path | None,
-    identity: dict[str, Any],
+    identity: Mapping[str, Any],
     epochs: int,
 ) -> tuple[list[Epoch], Weights]:
     if checkpoint is None:
