@@ -115,7 +115,9 @@ def timeless(model):
     return [{k: v for k, v in record.items() if "second" not in k} for record in model.history_]
 
 
-@pytest.mark.parametrize("objective", ["infograph", MutualInformation(prior=0.1, discriminator="conditioned")])
+@pytest.mark.parametrize(
+    "objective", ["infograph", MutualInformation(prior=0.1, discriminator="conditioned")]
+)
 def test_a_resumed_run_ends_with_the_same_bits(graphs, tmp_path, objective):
     """Stopped in the first step, in a later one, or begun with fewer epochs."""
     settings = {**SMALL, "objective": objective}
