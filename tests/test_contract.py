@@ -354,7 +354,8 @@ def test_in_a_pipeline_and_a_grid_search(name):
 @over(*NETWORKS, *EMBEDDINGS)
 def test_vectors_as_data_frames(name):
     frame = copy.deepcopy(fitted(name)).set_output(transform="pandas").transform(graphs())
-    prefix, width = type(METHODS[name]).__name__.lower(), frame.shape[1]
+    prefix = "infograph" if name in TRAINED else type(METHODS[name]).__name__.lower()
+    width = frame.shape[1]
     assert list(frame.columns) == [f"{prefix}{column}" for column in range(width)]
 
 

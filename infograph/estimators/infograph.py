@@ -98,7 +98,7 @@ class GraphNetwork(GraphTransformer):
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """`infograph0` ... as scikit-learn asks for it."""
         self._check_fitted()
-        prefix = type(self).__name__.lower()
+        prefix = "infograph" if isinstance(self, InfoGraph) else type(self).__name__.lower()
         return np.array([f"{prefix}{place}" for place in range(self._n_features_out)], dtype=object)
 
 
