@@ -436,6 +436,12 @@ def check_embeds(model: Any) -> None:
     """Refuse models that have no vectors."""
     if not hasattr(model, "transform"):
         raise InvalidParameter(
-            f"{type(model).__name__} has no transform(graphs) and so no vectors: take InfoGraph or another "
-            f"model that has, or predict with this one"
+            f"{a_model(model)} has no transform(graphs) and so no vectors: take InfoGraph or another model "
+            f"that has, or predict with this one"
         )
+
+
+def a_model(model: Any) -> str:
+    """Its class with an article, for messages."""
+    kind = type(model).__name__
+    return f"an {kind}" if kind[0] in "AEIOU" else f"a {kind}"

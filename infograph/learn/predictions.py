@@ -25,7 +25,7 @@ from infograph.data.vectors import (
     write_embeddings,
 )
 from infograph.errors import InvalidParameter
-from infograph.estimators.base import GraphPredictor, check_embeds
+from infograph.estimators.base import GraphPredictor, a_model, check_embeds
 from infograph.io import check_writable, replaced_file
 from infograph.progress import WRONG, figure_text
 
@@ -124,7 +124,7 @@ def predict_table(
 
 def check_predicts(model: Any, *, probabilities: bool = False, std: bool = False) -> None:
     """Refuse models that cannot give what is asked for; the message says what they can do."""
-    kind = type(model).__name__
+    kind = a_model(model)
     if not isinstance(model, GraphPredictor):
         raise InvalidParameter(f"{kind} makes vectors and predicts nothing: train a model with a target")
     if probabilities and not hasattr(model, "classes_"):

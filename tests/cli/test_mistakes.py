@@ -149,7 +149,7 @@ MODELS = [
     ("evaluate {ev_model} {ev} --label b", "the column 'b' holds measured values"),
     ("map {vectors} MUTAG --colour q --out {out}.png", "no graph column 'q'"),
     ("study {molecules} --label q --out {out}", "--label q"),
-    ("predict {mutag} MUTAG", "InfoGraph makes vectors and predicts nothing"),
+    ("predict {mutag} MUTAG", "an InfoGraph makes vectors and predicts nothing"),
     ("predict {regressor} {table} --probabilities", "has no probabilities"),
     ("predict {here}/none {table}", "no model folder"),
     ("predict {regressor} {table} --columns q", "no graph column 'q'"),
