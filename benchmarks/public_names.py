@@ -7,7 +7,7 @@ import inspect
 import infograph
 
 GROUPS = {
-    "models": ("InfoGraph", "InfoGraphRegressor", "InfoGraphClassifier", "search_settings", "load"),
+    "models": ("InfoGraph", "InfoGraphRegressor", "InfoGraphClassifier", "load"),
     "encoders": ("GIN", "ENN", "Auto", "PerNode"),
     "objectives": (
         "MutualInformation",

@@ -41,7 +41,6 @@ from infograph.evaluate import cross_validate as cross_validate
 from infograph.evaluate import paired_test as paired_test
 from infograph.index import GraphIndex as GraphIndex
 from infograph.index import Hits as Hits
-from infograph.learn.tune import search_settings as search_settings
 from infograph.look import contribution_drawing as contribution_drawing
 from infograph.look import describe_clusters as describe_clusters
 from infograph.look import draw_graph as draw_graph

@@ -18,7 +18,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
-from infograph.estimators.base import GraphEstimator, GraphTransformer, unchanged_on_error
+from infograph.estimators.base import GraphEstimator, GraphTransformer
 from infograph.estimators.folder import State
 from infograph.parameters import check_parameters
 
@@ -81,8 +81,7 @@ class SavedAttributes(GraphEstimator):
 class Baseline(SavedAttributes, GraphTransformer):
     """Base of kernels and embeddings. Subclasses have `_schema` and `_learn`.
 
-    Settings but those in `_free` stay what they were in `fit`: `_made` is a copy that has them. A fit that
-    fails leaves the model as it was.
+    Settings but those in `_free` stay what they were in `fit`: `_made` is a copy that has them.
     """
 
     _free: ClassVar[tuple[str, ...]] = ()
@@ -108,9 +107,8 @@ class Baseline(SavedAttributes, GraphTransformer):
         read = as_graphset(graphs)
         schema = self._schema(read).replace("graph", ())
         known = align(read, schema)
-        with unchanged_on_error(self):
-            self._made = clone(self)
-            found = self._learn(known)
+        self._made = clone(self)
+        found = self._learn(known)
         self.schema_, self.n_graphs_ = schema, len(known)
         return found
 

@@ -95,7 +95,7 @@ def _learn_labels(
     keep: dict[str, Any],
 ) -> Output:
     """Train on labelled and unlabelled graphs, and judge the model."""
-    from infograph.learn.training import announcement, gaps, learn, runs_of, unit_of
+    from infograph.learn.training import gaps, learn, runs_of, unit_of
 
     parts, notes = labels.parts(graphs, model.seed or 0)
     estimator, grid = labels.estimator(parts.task, model, columns)
@@ -114,7 +114,7 @@ def _learn_labels(
             validate_on=labels.validate_on,
             references=labels.references or "usual",
             watchers=[say_notes, report],
-            announce=lambda *trial: report.note(announcement(*trial)),
+            announce=report.note,
             **keep,
         )
     learned.model.save(out)

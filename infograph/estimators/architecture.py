@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import Tensor, nn
+from torch import nn
 
 from infograph.data.colours import edge_width, node_width
 from infograph.data.graphset import GraphSet
@@ -24,7 +24,6 @@ from infograph.nn.enn import ENNEncoder
 from infograph.nn.gin import GINEncoder, split_width
 from infograph.nn.pairs import link_width
 from infograph.parameters import Spec
-from infograph.train.checkpoint import load_weights
 
 LARGE = 200  # nodes; where graphs are larger, "auto" takes no encoder that looks at all pairs of nodes
 
@@ -69,7 +68,6 @@ class GIN(EncoderSpec):
     }
 
     def build(self, schema: Schema, dim: int) -> GINEncoder:
-        """A GIN over colours."""
         if dim < self.layers:
             raise InvalidParameter(f"dim={dim} is less than layers={self.layers}: a layer needs a width")
         return GINEncoder(
@@ -102,7 +100,6 @@ class ENN(EncoderSpec):
     }
 
     def build(self, schema: Schema, dim: int) -> ENNEncoder:
-        """An enn-s2s over pairs of nodes or arcs."""
         if dim % 2:
             raise InvalidParameter(f"dim={dim}: expected an even number, Set2Set makes vectors of two halves")
         nodes = node_width(schema, self.node_features)
@@ -129,7 +126,6 @@ class PerNode(EncoderSpec):
     }
 
     def build(self, schema: Schema, dim: int) -> NodeEncoder:
-        """The module, tried on two joined nodes."""
         width = node_width(schema, self.node_features)
         own = isinstance(self.module, nn.Module)
         module = copy.deepcopy(self.module) if own else self.module(width)
@@ -161,7 +157,6 @@ class Auto(EncoderSpec):
     }
 
     def resolved(self, graphs: GraphSet) -> EncoderSpec:
-        """The one of the two that suits the graphs."""
         continuous = any(column.kind == "float" for column in graphs.schema.features("edge"))
         position, largest = graphs.schema.position, int(graphs.sizes.max())
         placed = position is not None and (position.used or largest <= LARGE)
@@ -182,11 +177,7 @@ AnyEncoder = Literal["auto", "gin", "enn-s2s"] | EncoderSpec | nn.Module | Calla
 
 
 def encoder_spec(encoder: AnyEncoder) -> EncoderSpec:
-    """The object that a parameter stands for.
-
-    Raises:
-        InvalidParameter: there is no such encoder.
-    """
+    """The object that a parameter stands for."""
     if isinstance(encoder, EncoderSpec):
         return encoder
     if isinstance(encoder, str) and encoder in ENCODERS:
@@ -222,46 +213,20 @@ def schema_for(
     return schema
 
 
-@dataclass(frozen=True)
-class Pretrained:
-    """A fitted model's encoder: how it is made, what graphs it takes, and its weights."""
-
-    encoder: EncoderSpec
-    dim: int
-    schema: Schema
-    weights: dict[str, Tensor]
-
-    def build(self) -> GraphEncoder:
-        """A copy of it."""
-        made = self.encoder.build(self.schema, self.dim)
-        load_weights(made, self.weights)
-        return made
-
-
-def pretrained(model: Any) -> Pretrained | None:
-    """The encoder of a fitted model, or of the folder of one; None for none.
-
-    Raises:
-        NotFitted: the model has learned nothing.
-        InvalidParameter: it is no model with an encoder.
-    """
-    if model is None:
-        return None
+def fitted_model(model: Any) -> Any:
+    """The model that `init_from` names, or the one in the folder that it names; it must have an encoder."""
     model = load(model) if isinstance(model, str | Path) else model
-    if not hasattr(model, "encoder_"):
-        if isinstance(model, GraphEstimator):
-            name = type(model).__name__
-            raise NotFitted(
-                f"init_from is {'an' if name[0] in 'AEIOU' else 'a'} {name} that is not fitted; "
-                f"scikit-learn's clone forgets what was learned, so inside a search give the folder that "
-                f"the model was saved to"
-            )
-        raise InvalidParameter(
-            f"init_from={model!r}: expected a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, "
-            f"or the folder of one"
+    if hasattr(model, "encoder_"):
+        return model
+    if isinstance(model, GraphEstimator):
+        raise NotFitted(
+            f"init_from={type(model).__name__}(...) is not fitted; scikit-learn's clone forgets what was "
+            f"learned, so inside a search give the folder that the model was saved to"
         )
-    weights = {name: tensor.detach().clone() for name, tensor in model._encoder.state_dict().items()}
-    return Pretrained(model.encoder_, model._encoder.dim, model.schema_, weights)
+    raise InvalidParameter(
+        f"init_from={model!r}: expected a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, "
+        f"or the folder of one"
+    )
 
 
 def choose_device(device: str) -> torch.device:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,20 +37,10 @@ from infograph.errors import (
     NothingLeft,
     TargetWarning,
 )
-from infograph.estimators.folder import (
-    State,
-    check_model_folder,
-    read_config,
-    read_history,
-    read_schema,
-    read_weights,
-    up_to_date,
-    write_model,
-)
+from infograph.estimators.folder import State, read_config, read_model, write_model
 from infograph.io import json_ready
 from infograph.parameters import CUSTOM, Spec, restored, saved
 
-TASKS: tuple[Task, ...] = ("regression", "classification")
 BadRows = Literal["raise", "skip", "nan"]
 Compute = Callable[[GraphSet], NDArray[Any]]
 
@@ -65,10 +55,16 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     `load` restores the settings, then `schema_`, then calls `_set_learned` and last `_set_state`, so that a
     network can be built from what came before. Overriding one of the second pair means calling `super()`.
 
+    A `fit`, `partial_fit` or `fit_transform` that fails or is interrupted leaves the model as it was.
     Parameters that are code, such as an own encoder, are saved as "custom" and given again to `load`.
     """
 
     schema_: Schema
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in {"fit", "partial_fit", "fit_transform"} & vars(cls).keys():
+            setattr(cls, name, _unchanged_on_error(vars(cls)[name]))
 
     def _state(self) -> State:
         raise NotImplementedError
@@ -87,8 +83,13 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Settings as they were in `fit`, where changing them afterwards would not fit what was learned."""
         return {}
 
-    def _card(self) -> str:
-        return ""
+    def _parts(self) -> dict[str, Spec]:
+        """The objects among the parameters, those that short forms stand for too."""
+        return {}
+
+    def _about(self) -> list[str]:
+        """Lines on what the model does, for its card."""
+        return []
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "schema_"):
@@ -115,25 +116,32 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 setattr(self, part, self._parts()[part].copy())
         return super().set_params(**params)  # type: ignore[no-any-return]
 
-    def _parts(self) -> dict[str, Spec]:
-        """The objects among the parameters, those that short forms stand for too."""
-        return {}
-
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to `folder`, whole or not at all; an older model there is replaced."""
         self._check_fitted()
-        check_model_folder(folder)
         given = {**self.get_params(deep=False), **self._fitted_settings()}
-        settings = {name: saved(value) for name, value in given.items()}
         config = {
             "class": type(self).__name__,
             "version": infograph.__version__,
-            "params": settings,
+            "params": {name: saved(value) for name, value in given.items()},
             "learned": json_ready(self._learned()),
         }
         history = getattr(self, "history_", [])
         write_model(folder, config, self._state(), self.schema_, history, self._card())
         return Path(folder)
+
+    def _card(self) -> str:
+        """Markdown for people; nothing reads it back."""
+        settings = {**self.get_params(deep=False), **self._fitted_settings()}
+        call = "predict" if hasattr(self, "predict") else "transform"
+        lines = [f"# {type(self).__name__}", "", *self._about(), "", "```python", "import infograph", ""]
+        lines += [f'infograph.load("this folder").{call}(graphs)', "```", "", "## Columns of the graphs", ""]
+        for level in ("node", "edge"):
+            for column in getattr(self.schema_, level):
+                values = column.categories or f"{column.width} numbers"
+                lines.append(f"- {level} column `{column.name}`: {values}")
+        lines += ["", "## Settings", "", *(f"- {name}: {value}" for name, value in settings.items()), ""]
+        return "\n".join(lines)
 
     @classmethod
     def load(cls, folder: str | Path, **code: Any) -> Self:
@@ -142,47 +150,63 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         Args:
             folder: what `save` wrote.
             code: parameters that were code (`encoder=MyGNN`, `objective=Mine()`), given again.
-
-        Raises:
-            FileMissing, InvalidFile: a file is missing, damaged, or of another class.
         """
         folder = Path(folder)
-        config = read_config(folder)
+        config, schema, history, state = read_model(folder)
         if config["class"] != cls.__name__:
             raise InvalidFile(
                 f"{folder} holds a {config['class']}, not a {cls.__name__}; use infograph.load(folder)"
             )
-        known, params = cls._get_param_names(), up_to_date(config)
-        strange = [name for name in params if name not in known]
+        strange = [name for name in config["params"] if name not in cls._get_param_names()]
         if strange:
             raise InvalidFile(
                 f"{folder}: unknown setting {strange[0]!r}; it was saved by version {config['version']}"
             )
         try:
-            given = {name: restored(value, code.get(name)) for name, value in params.items()}
+            given = {name: restored(value, code.get(name)) for name, value in config["params"].items()}
         except (InvalidParameter, TypeError) as error:
             raise InvalidFile(f"{folder / 'config.json'} is damaged: {error}") from error
-        lost = [name for name, value in given.items() if value == CUSTOM or _holds_code(value)]
-        if lost:
-            raise InvalidParameter(
-                f"{folder}: {lost[0]} was code when the model was saved: pass it again, "
-                f"load(folder, {lost[0]}=...)"
-            )
-        model = cls(**{**given, **{name: value for name, value in code.items() if name not in given}})
-        model.schema_ = read_schema(folder / "schema.json")
+        for name, value in given.items():
+            if value == CUSTOM or (isinstance(value, Spec) and CUSTOM in value.get_params().values()):
+                raise InvalidParameter(
+                    f"{folder}: {name} was code when the model was saved: pass it again, "
+                    f"load(folder, {name}=...)"
+                )
+        model = cls(**{**code, **given})
+        model.schema_ = schema
         try:
             model._set_learned(config["learned"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidFile(
-                f"{folder / 'config.json'} is damaged: 'learned' is not what a {cls.__name__} writes "
-                f"({type(error).__name__}: {error}); save the model again"
+                f"{folder / 'config.json'} is damaged: 'learned' is not of a {cls.__name__} ({error!r})"
             ) from error
         try:
-            model._set_state(read_weights(folder / "model.safetensors", config["sha256"]))
+            model._set_state(state)
         except InvalidParameter as error:
             raise InvalidParameter(f"{folder}: {error}") from error
-        model.history_ = read_history(folder / "history.json")
+        model.history_ = history
         return model
+
+
+def _unchanged_on_error(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A method in which an estimator learns; whatever goes wrong in it, the estimator is as it was."""
+
+    @functools.wraps(fit)
+    def learn(self: Any, *args: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        learned = [v for name, v in before.items() if name.startswith("_") or name.endswith("_")]
+        changing = [part for part in learned if hasattr(part, "state_dict")]  # networks and optimisers
+        states = [copy.deepcopy(part.state_dict()) for part in changing]
+        try:
+            return fit(self, *args, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            for part, state in zip(changing, states, strict=True):
+                part.load_state_dict(state)
+            raise
+
+    return learn
 
 
 class GraphTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
@@ -192,10 +216,6 @@ class GraphTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _holds_code(value: Any) -> bool:
-    return isinstance(value, Spec) and CUSTOM in value.get_params().values()
 
 
 def load(folder: str | Path, **code: Any) -> Any:
@@ -238,15 +258,13 @@ class GraphPredictor(GraphEstimator):
     classes_: NDArray[Any]
     _single: bool
 
-    # ---- for subclasses
-
     def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
         """Numbers (G, T) in the targets' units, or probabilities (G, C), of graphs that fit the schema."""
         raise NotImplementedError
 
     def _targets(self, y: Any, graphs: GraphSet) -> Targets | ClassTargets:
         """The targets to learn from, by the task."""
-        if self.task not in TASKS:
+        if self.task not in ("regression", "classification"):
             raise InvalidParameter(f"task={self.task!r}: expected 'regression' or 'classification'")
         if _classifies(self):
             return class_targets(y, graphs, self.unlabelled)
@@ -261,8 +279,6 @@ class GraphPredictor(GraphEstimator):
         else:
             self.target_names_, self.target_units_ = targets.names, targets.units
             self._single = targets.single
-
-    # ---- predictions
 
     def predict(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[Any]:
         """The prediction for every graph: numbers (G,), or (G, T) where `fit` got rows; or classes (G,).
@@ -287,33 +303,27 @@ class GraphPredictor(GraphEstimator):
         """The probability of every class, in the order of `classes_`. (G, C)."""
         return self._checked_outputs(graphs, errors)
 
-    def _checked_outputs(self, graphs: Any, errors: BadRows) -> NDArray[np.float64]:
+    def _checked_outputs(
+        self, graphs: Any, errors: BadRows, compute: Compute | None = None, times: int = 1
+    ) -> NDArray[np.float64]:
+        """What `compute` (`_outputs` if it is None) gives, which has `times` the outputs of a prediction."""
         self._check_fitted()
-        return self._rows(graphs, errors, self._outputs, self._n_outputs)
-
-    def _rows(self, graphs: Any, errors: BadRows, compute: Compute, width: int) -> NDArray[Any]:
-        """`compute` of the graphs, which gives predictions of that width."""
-        return rows_of(graphs, self.schema_, compute, width=width, errors=errors, what="prediction")
+        width = times * self._n_outputs
+        return rows_of(graphs, self.schema_, compute or self._outputs, width, errors, "prediction")
 
     @property
     def _n_outputs(self) -> int:
         return len(self.classes_) if hasattr(self, "classes_") else len(self.target_names_)
 
-    # ---- scores
-
     def score(self, graphs: Any, y: Any = None) -> float:
         """How good the predictions of labelled graphs are: R^2 (the mean over targets), or the accuracy.
+
+        Targets must be those of `fit`, in the same units. Graphs of a class that `fit` never saw count as
+        wrong, with a `TargetWarning`.
 
         Args:
             graphs: anything `fit` accepts.
             y: as in `fit`; where it is a graph column's name, or None for the column "y", the graphs have it.
-
-        Raises:
-            InvalidTarget: there is nothing to judge by: no label, or for R^2 only one of a target; or they
-                are other targets than those of `fit`, in other units, or classes of another type.
-
-        Warns:
-            TargetWarning: a class that `fit` never saw; its graphs count as wrong.
         """
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
@@ -325,9 +335,14 @@ class GraphPredictor(GraphEstimator):
                 f"{targets.n_targets} targets to score by, the model predicts {len(self.target_names_)}: "
                 f"{', '.join(self.target_names_)}"
             )
-        targets = targets.like(self.target_names_, self.target_units_)
-        predicted = self.predict(known).reshape(len(known), -1)  # (G, T)
-        return float(np.mean([r_squared(*pair) for pair in zip(targets.values.T, predicted.T, strict=True)]))
+        values = targets.like(self.target_names_, self.target_units_).values  # (G, T)
+        if (~np.isnan(values)).sum(axis=0).min() < 2:
+            raise InvalidTarget("fewer than two labelled graphs to score by: R^2 needs at least two")
+        from sklearn.metrics import r2_score
+
+        predicted = self.predict(known).reshape(len(known), -1)
+        pairs = [(v[~np.isnan(v)], p[~np.isnan(v)]) for v, p in zip(values.T, predicted.T, strict=True)]
+        return float(np.mean([r2_score(*pair) for pair in pairs]))
 
     def _accuracy(self, classes: ClassTargets, graphs: GraphSet) -> float:
         if not classes.labelled.any():
@@ -344,15 +359,9 @@ class GraphPredictor(GraphEstimator):
         given = np.array(classes.classes)[classes.codes[classes.labelled]]
         return float(np.mean(self.predict(graphs)[classes.labelled] == given))
 
-    # ---- saving
-
     def _learned(self) -> dict[str, Any]:
-        learned: dict[str, Any] = {
-            "targets": list(self.target_names_),
-            "units": list(self.target_units_),
-            "single": self._single,
-        }
-        return {**learned, "classes": self.classes_.tolist()} if hasattr(self, "classes_") else learned
+        learned = {"targets": self.target_names_, "units": self.target_units_, "single": self._single}
+        return {**learned, "classes": self.classes_} if hasattr(self, "classes_") else learned
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         self.target_names_, self.target_units_ = tuple(learned["targets"]), tuple(learned["units"])
@@ -364,16 +373,13 @@ class GraphPredictor(GraphEstimator):
         task = "classification" if hasattr(self, "classes_") else "regression"
         return {"task": task} if "task" in self._get_param_names() else {}
 
-    def _card(self) -> str:
+    def _about(self) -> list[str]:
         units = zip(self.target_names_, self.target_units_, strict=True)
-        lines = [f"# {type(self).__name__} model", "", "Predicts, for every graph:", ""]
+        lines = ["Predicts, for every graph:", ""]
         lines += [f"- {name}" + (f" [{unit}]" if unit else "") for name, unit in units]
         if hasattr(self, "classes_"):
             lines += ["", "Classes: " + ", ".join(map(str, self.classes_.tolist()))]
-        lines += ["", "```python", "import infograph", ""]
-        lines += ['predictions = infograph.load("this folder").predict(graphs)', "```", "", "## Settings", ""]
-        lines += [f"- {name}: {value}" for name, value in self.get_params(deep=False).items()]
-        return "\n".join([*lines, ""])
+        return lines
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,38 +391,13 @@ class GraphPredictor(GraphEstimator):
         return tags
 
 
-def r_squared(given: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
-    """1 - squared error / squared deviation over the labelled graphs. (G,), (G,) -> a number.
-
-    Of a constant target it is 1 if predicted exactly, else 0.
-
-    Raises:
-        InvalidTarget: fewer than two labelled graphs.
-    """
-    known = ~np.isnan(given)
-    if known.sum() < 2:
-        raise InvalidTarget(f"{known.sum()} labelled graphs to score by: R^2 needs at least two")
-    given, predicted = given[known], predicted[known]
-    error, deviation = np.sum((given - predicted) ** 2), np.sum((given - given.mean()) ** 2)
-    return float(1 - error / deviation) if deviation else float(not error)
-
-
 def rows_of(
-    graphs: Any, schema: Schema, compute: Compute, *, width: int, errors: BadRows, what: str
+    graphs: Any, schema: Schema, compute: Compute, width: int, errors: BadRows, what: str
 ) -> NDArray[Any]:
-    """`compute` of graphs that are read by a schema.
+    """Rows of `width` numbers that `compute` gives for graphs that are read by a schema.
 
-    Args:
-        graphs: anything `as_graphset` takes.
-        schema: the one a model was fitted on.
-        compute: gives rows of `width` numbers.
-        width: that number.
-        errors: at a graph that cannot be read "raise" or "skip" its row; "nan" keeps its place with a row of
-            NaN, and that of a graph whose row is not finite.
-        what: a row is, for errors: "vector" or "prediction".
-
-    Raises:
-        InvalidGraph: a graph cannot be read, or its row is not finite.
+    A graph that cannot be read raises, or with "skip" has no row; "nan" keeps its place with a row of NaN,
+    and that of a graph whose row is not finite. `what` a row is, "vector" or "prediction", is for messages.
     """
     if errors not in ("raise", "skip", "nan"):
         raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
@@ -426,10 +407,11 @@ def rows_of(
         if errors == "nan" and error.n_graphs:
             return np.full((error.n_graphs, width), np.nan)
         raise
-    rows, places = compute(known), _places(known)
+    rows, everyone = compute(known), np.arange(len(known) + len(known.rejected))
+    places = np.delete(everyone, [entry.index for entry in known.rejected])
     if errors != "nan":
         return check_finite(rows, known, places, what)
-    full = np.full((len(known) + len(known.rejected), width), np.nan, rows.dtype)
+    full = np.full((len(everyone), width), np.nan, rows.dtype)
     finite = np.isfinite(rows).all(axis=1)
     full[places[finite]] = rows[finite]
     return full
@@ -438,11 +420,7 @@ def rows_of(
 def check_finite(
     rows: NDArray[Any], graphs: GraphSet, places: IntArray | None = None, what: str = "vector"
 ) -> NDArray[Any]:
-    """The same rows, one per graph.
-
-    Raises:
-        InvalidGraph: one of them is not finite; it is named by its place in the input.
-    """
+    """The same rows, one per graph; one that is not finite is refused by its graph's place in the input."""
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
         raise InvalidGraph(
@@ -454,56 +432,16 @@ def check_finite(
     return rows
 
 
-def _places(graphs: GraphSet) -> IntArray:
-    """Where the graphs stand in the input that some were rejected from."""
-    everyone = np.arange(len(graphs) + len(graphs.rejected))
-    return np.delete(everyone, [entry.index for entry in graphs.rejected])
-
-
-class Stateful(Protocol):
-    """A network or an optimiser."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that it has learned."""
-        ...
-
-    def load_state_dict(self, state_dict: dict[str, Any], /) -> Any:
-        """Be as it was."""
-        ...
-
-
-@contextmanager
-def unchanged_on_error(estimator: object, *changed: Stateful) -> Iterator[None]:
-    """A block in which an estimator learns; whatever goes wrong in it, a fitted model stays that model.
-
-    Args:
-        estimator: the estimator.
-        changed: networks and optimisers of it that learn further, in place.
-    """
-    before = dict(vars(estimator))
-    states = [(each, copy.deepcopy(each.state_dict())) for each in changed]
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        for each, state in states:
-            each.load_state_dict(state)
-        raise
-
-
 def check_embeds(model: Any) -> None:
-    """Refuse models that have no vectors.
-
-    Raises:
-        InvalidParameter: says what the model can do.
-    """
+    """Refuse models that have no vectors."""
     if not hasattr(model, "transform"):
         raise InvalidParameter(
-            f"{_article(type(model).__name__)} has no transform(graphs) and so no vectors: take InfoGraph or "
-            f"another model that has, or predict with this one"
+            f"{a_model(model)} has no transform(graphs) and so no vectors: take InfoGraph or another model "
+            f"that has, or predict with this one"
         )
 
 
-def _article(kind: str) -> str:
+def a_model(model: Any) -> str:
+    """Its class with an article, for messages."""
+    kind = type(model).__name__
     return f"an {kind}" if kind[0] in "AEIOU" else f"a {kind}"

@@ -17,17 +17,20 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from infograph import errors
 from infograph.data.colours import open_colouring, save_colouring
-from infograph.data.graphset import GraphSet, open_graphs, save_graphs
+from infograph.data.graphset import GraphSet, IntArray, open_graphs, save_graphs
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.architecture import choose_device
 from infograph.estimators.base import load
@@ -35,11 +38,12 @@ from infograph.estimators.infograph import InfoGraph
 from infograph.io import read_json, replaced_file
 from infograph.jobs import connect, one_line
 from infograph.nn.batch import Batcher
-from infograph.nn.norm import sharing
+from infograph.nn.norm import all_sum, sharing
+from infograph.objectives.objective import LossTerms
 from infograph.parameters import CUSTOM, saved
 from infograph.progress import Epoch, Progress, Watcher
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
-from infograph.train.loop import AnyBatcher, Plan, Team
+from infograph.train.loop import AnyBatcher, graph_loader, train
 
 JOB, MODEL, COLOURS, GRAPHS, CHECKPOINT = "job.json", "model", "colours", "graphs", "checkpoint"
 PROGRESS, PROBLEM, ERRORS = "progress.json", "problem.json", "errors.txt"
@@ -53,82 +57,63 @@ def train_by_team(
     estimator: InfoGraph,
     source: AnyBatcher,
     graphs: GraphSet,
-    plan: Plan,
-    team: Team,
+    workers: int,
+    on: str,
+    *,
+    checkpoint: str | Path | None,
+    resume: bool,
     watchers: Sequence[Watcher],
+    **run: Any,
 ) -> list[Epoch]:
-    """Train an estimator's network by several workers; gives the history.
-
-    Raises:
-        JobStopped: workers were lost again and again; the checkpoint stays.
-        InvalidParameter: the workers cannot do that.
-    """
-    if len(graphs) < team.least:
-        raise InvalidParameter(
-            f"{len(graphs)} graphs for {team.workers} workers: at least {team.least} are needed"
-        )
+    """Train an estimator's network by several workers; gives the history. `run` is for their `train`."""
+    if len(graphs) < workers:
+        raise InvalidParameter(f"{len(graphs)} graphs for {workers} workers: at least one each is needed")
     if any(CUSTOM in json.dumps(saved(each)) for each in (estimator.encoder, estimator.objective)):
         raise InvalidParameter("code of your own cannot be sent to workers: train with workers=1")
-    far = "://" in team.on
-    if far and plan.checkpoint is None:
-        raise InvalidParameter(
-            f"on={team.on!r}: pass checkpoint=..., a folder under the same path on all machines, from which "
-            f"the workers read what they need"
-        )
-    where = Path(plan.checkpoint).absolute() if far and plan.checkpoint is not None else None
-    if where is not None:
+    where = None
+    if "://" in on:
+        if checkpoint is None:
+            raise InvalidParameter(
+                f"on={on!r}: pass checkpoint=..., a folder under the same path on all machines, from which "
+                f"the workers read what they need"
+            )
+        where = Path(checkpoint).absolute()
         where.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".job-", dir=where) as name:
         folder = Path(name)
-        checkpoint = _write_job(estimator, source, plan, team, folder)
-        if team.on == "local":
-            _train_here(folder, team.workers, watchers)
+        estimator.save(folder / MODEL)
+        if isinstance(source, Batcher):
+            save_colouring(source.colouring, folder / COLOURS)
         else:
-            _train_on_ray(folder, team, watchers, gpus=estimator.device.startswith("cuda"))
-        tensors, run = read_checkpoint(checkpoint)
+            save_graphs(source.graphs, folder / GRAPHS)
+        kept = Path(checkpoint or folder / CHECKPOINT).absolute()
+        _write(folder / JOB, {**run, "checkpoint": str(kept)})
+        if not resume:
+            begun = {"identity": run["identity"], "history": []}
+            write_checkpoint(kept, estimator.network_, estimator._make_optimiser(), begun)
+        if on == "local":
+            _train_here(folder, workers, watchers)
+        else:
+            _train_on_ray(folder, workers, on, watchers, gpus=estimator.device.startswith("cuda"))
+        tensors, done = read_checkpoint(kept)
     restore(tensors, estimator.network_, estimator._make_optimiser())
     estimator.network_.eval()
-    history: list[Epoch] = run["history"]
+    history: list[Epoch] = done["history"]
     return history
-
-
-def _write_job(estimator: InfoGraph, source: AnyBatcher, plan: Plan, team: Team, folder: Path) -> Path:
-    """Write all that workers need to go on from where `estimator` is; gives the folder of the checkpoint."""
-    estimator.save(folder / MODEL)
-    if isinstance(source, Batcher):
-        save_colouring(source.colouring, folder / COLOURS)
-    else:
-        save_graphs(source.graphs, folder / GRAPHS)
-    checkpoint = Path(plan.checkpoint or folder / CHECKPOINT).absolute()
-    job = {name: getattr(plan, name) for name in ("epochs", "earlier", "seed", "identity")}
-    _write(folder / JOB, {**job, "checkpoint": str(checkpoint), "least": team.least})
-    if not plan.resume:
-        run = {"identity": plan.identity, "history": []}
-        write_checkpoint(checkpoint, estimator.network_, estimator._make_optimiser(), run)
-    return checkpoint
 
 
 def work(folder: Path) -> None:
     """Train as one of the workers that `torch.distributed` knows; the first of them writes checkpoints."""
     torch.set_num_threads(1)
     try:
-        _work(folder, read_json(folder / JOB))
+        _work(folder)
     except InfoGraphError as error:
         _write(folder / PROBLEM, [type(error).__name__, str(error)])
 
 
-def _work(folder: Path, job: dict[str, Any]) -> None:
-    estimator = load(folder / MODEL).set_params(verbose=False)
-    device, rank = choose_device(estimator.device), dist.get_rank()
-    plan = Plan(
-        epochs=job["epochs"],
-        seed=job["seed"] + NOISE * rank,
-        checkpoint=job["checkpoint"],
-        resume=True,
-        identity=job["identity"],
-        keeps=rank == 0,
-        earlier=job["earlier"],
-    )
+def _work(folder: Path) -> None:
+    estimator, job = load(folder / MODEL), read_json(folder / JOB)
+    device, rank, workers = choose_device(estimator.device), dist.get_rank(), dist.get_world_size()
     source: AnyBatcher
     if (folder / COLOURS).exists():
         source = Batcher(open_colouring(folder / COLOURS), device)
@@ -142,8 +127,67 @@ def _work(folder: Path, job: dict[str, Any]) -> None:
             told = time.monotonic()
             _write(folder / PROGRESS, [restarts, now.epoch, now.epochs, now.step, now.steps, now.shown])
 
+    loader = graph_loader(
+        source,
+        estimator.batch_size,
+        estimator.random_state,
+        least=max(2, workers),
+        own=lambda graphs: deal(graphs, source.costs, workers)[rank],
+    )
     with sharing(cast(dist.ProcessGroup, dist.new_group())):
-        estimator._train_here(source, plan, [tell] if rank == 0 else (), shared=True, least=job["least"])
+        train(
+            estimator.network_,
+            estimator._make_optimiser(),
+            loader,
+            shared_loss(estimator.network_, estimator.objective_.loss),
+            **{**job, "seed": job["seed"] + NOISE * rank},
+            resume=True,
+            writes=rank == 0,
+            watchers=[tell] if rank == 0 else (),
+            model=estimator,
+        )
+
+
+def deal(graphs: IntArray, costs: IntArray, workers: int) -> list[IntArray]:
+    """Divide graphs among workers so that all have about the same to do: the costliest first, each to the
+    worker with the least so far. So everyone gets one. The same on every worker.
+    """
+    parts: list[list[int]] = [[] for _ in range(workers)]
+    loads = [0] * workers
+    for place in np.argsort(-costs[graphs], kind="stable"):
+        worker = loads.index(min(loads))
+        parts[worker].append(int(place))
+        loads[worker] += int(costs[graphs[place]]) + 1
+    return [graphs[sorted(part)] for part in parts]
+
+
+class _LossOf(nn.Module):
+    """A network whose call is its loss, as DistributedDataParallel wants it."""
+
+    def __init__(self, network: nn.Module, loss: Callable[[nn.Module, Any], LossTerms]) -> None:
+        super().__init__()
+        self.network, self._loss = network, loss
+
+    def forward(self, batch: Any) -> LossTerms:
+        return self._loss(self.network, batch)
+
+
+def shared_loss(
+    network: nn.Module, loss: Callable[[nn.Module, Any], LossTerms]
+) -> Callable[[Any], LossTerms]:
+    """The loss of a batch whose graphs are on several workers, from each one's share.
+
+    Its value is that of the whole batch. Its gradient is that of this worker's share, times the number of
+    workers, because DistributedDataParallel averages what should be added up.
+    """
+    shared = DistributedDataParallel(_LossOf(network, loss))
+
+    def whole(batch: Any) -> LossTerms:
+        total, shown = shared(batch)
+        scaled = total * dist.get_world_size()
+        return LossTerms(scaled + (all_sum(total) - scaled.detach()), shown)
+
+    return whole
 
 
 def _train_here(folder: Path, workers: int, watchers: Sequence[Watcher]) -> None:
@@ -174,22 +218,21 @@ def _train_here(folder: Path, workers: int, watchers: Sequence[Watcher]) -> None
         )
 
 
-def _train_on_ray(folder: Path, team: Team, watchers: Sequence[Watcher], *, gpus: bool) -> None:
+def _train_on_ray(folder: Path, workers: int, on: str, watchers: Sequence[Watcher], *, gpus: bool) -> None:
     """Train to the end by workers of a cluster."""
-    ray = connect(team.on, team.workers)
+    ray = connect(on, workers)
     try:
         run = ray.remote(_run_on_ray).options(num_cpus=0, max_retries=0)
-        running, done = run.remote(str(folder), team.workers, gpus), ()  # type: Any, Sequence[Any]
+        running, done = run.remote(str(folder), workers, gpus), ()  # type: Any, Sequence[Any]
         while not done:
             done, _ = ray.wait([running], timeout=LOOK)
             _tell(folder, watchers)
         ray.get(running)
     except (ConnectionError, ray.exceptions.RayError) as error:
         _tell(folder, ())
-        cause = getattr(error, "cause", None) or error
         raise JobStopped(
-            f"training on {team.on!r} was lost ({one_line(cause)}): run it again with resume=True, finished "
-            f"epochs stay in the checkpoint"
+            f"training on {on!r} was lost ({one_line(getattr(error, 'cause', None) or error)}): run it again "
+            f"with resume=True, finished epochs stay in the checkpoint"
         ) from error
     finally:
         with suppress(Exception):
@@ -202,22 +245,17 @@ def _run_on_ray(folder: str, workers: int, gpus: bool) -> None:
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 
-    trainer = TorchTrainer(
+    failures = FailureConfig(max_failures=RESTARTS)
+    TorchTrainer(
         _train_loop,
         train_loop_config={"folder": folder},
         torch_config=TorchConfig(backend="nccl" if gpus else "gloo"),
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=gpus, resources_per_worker={"CPU": 1}),
-        run_config=RunConfig(
-            name="training",
-            storage_path=f"{folder}/ray",
-            failure_config=FailureConfig(max_failures=RESTARTS),
-        ),
-    )
-    trainer.fit()
+        run_config=RunConfig(name="training", storage_path=f"{folder}/ray", failure_config=failures),
+    ).fit()
 
 
 def _train_loop(given: dict[str, str]) -> None:
-    """One worker, once Ray Train has joined all of them."""
     work(Path(given["folder"]))
 
 

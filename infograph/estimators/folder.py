@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +25,24 @@ from infograph.io import FolderKind, check_replaceable, read_json, replaced_fold
 from infograph.parameters import nested
 
 FORMAT = "infograph-model-2"
-OLD = ("infograph-model-1",)
+OLD = "infograph-model-1"  # had the parameters of encoder, objective and schedule among the others
 State = dict[str, NDArray[Any]]
+History = list[dict[str, float]]
+Content = TypeVar("Content")
 FILES = ("model.safetensors", "schema.json", "history.json", "README.md")
-MODEL = FolderKind("a model", "config.json", (FORMAT, *OLD), lambda content: FILES)
+MODEL = FolderKind("a model", "config.json", (FORMAT, OLD), lambda content: FILES)
 
 
 def write_model(
-    folder: str | Path,
-    config: dict[str, Any],
-    state: State,
-    schema: Schema,
-    history: list[dict[str, float]],
-    card: str,
+    folder: str | Path, config: dict[str, Any], state: State, schema: Schema, history: History, card: str
 ) -> None:
     """Write all files of a model, whole or not at all; `config` gets the format and the checksum."""
     weights = save_tensors({name: np.ascontiguousarray(value) for name, value in state.items()})
     config = {"format": FORMAT, **config, "sha256": hashlib.sha256(weights).hexdigest()}
     with replaced_folder(folder, MODEL) as work:
         (work / "model.safetensors").write_bytes(weights)
-        (work / "config.json").write_text(json.dumps(config, indent=1) + "\n")
-        (work / "schema.json").write_text(json.dumps(schema.to_dict(), indent=1) + "\n")
-        (work / "history.json").write_text(json.dumps(history, indent=1) + "\n")
+        for name, content in (("config", config), ("schema", schema.to_dict()), ("history", history)):
+            (work / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
         (work / "README.md").write_text(card, encoding="utf-8", errors="replace")
 
 
@@ -56,68 +52,48 @@ def check_model_folder(folder: str | Path) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """What `config.json` says: class, version, settings, checksum, and the rest of what was learned."""
+    """What `config.json` says: class, version, settings as today, checksum, the rest of what was learned."""
     if not folder.is_dir():
         raise FileMissing(f"no model folder {folder}")
-    config = read_json(folder / "config.json")
-    if config.get("format") not in (FORMAT, *OLD) or not {"class", "params", "sha256", "version"} <= set(
-        config
-    ):
-        raise InvalidFile(f"{folder / 'config.json'} is not a saved model of this package")
-    if not isinstance(config["params"], dict):
-        raise InvalidFile(f"{folder / 'config.json'} is damaged: 'params' holds no settings")
-    if not isinstance(config.setdefault("learned", {}), dict):
-        raise InvalidFile(f"{folder / 'config.json'} is damaged: 'learned' is no JSON object")
+    path = folder / "config.json"
+    config = read_json(path)
+    if config.get("format") not in MODEL.form or not {"class", "params", "sha256", "version"} <= set(config):
+        raise InvalidFile(f"{path} is not a saved model of this package")
+    for name in ("params", "learned"):
+        if not isinstance(config.setdefault(name, {}), dict):
+            raise InvalidFile(f"{path} is damaged: {name!r} is no JSON object")
     return config
 
 
-def up_to_date(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model of any version as this one has them."""
-    params: dict[str, Any] = config["params"]
-    return update_1_to_2(config["class"], params) if config["format"] == OLD[0] else params
+def read_model(folder: Path) -> tuple[dict[str, Any], Schema, History, State]:
+    """All that `write_model` wrote but the card; the settings as this version has them."""
+    config = read_config(folder)
+    if config["format"] == OLD:
+        try:
+            config["params"] = nested(config["class"], config["params"])
+        except KeyError as error:
+            raise InvalidFile(f"{folder} is damaged: a model of version 1 without {error}") from error
+
+    def arrays(content: bytes) -> State:
+        if hashlib.sha256(content).hexdigest() != config["sha256"]:
+            raise ValueError("its checksum is not the one in config.json")
+        return load_tensors(content)
+
+    def epochs(content: bytes) -> History:
+        history: History = json.loads(content)
+        if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
+            raise ValueError("expected a list of epochs")
+        return history
+
+    schema = _read(folder / "schema.json", lambda content: Schema.from_dict(json.loads(content)))
+    state = _read(folder / "model.safetensors", arrays)
+    return config, schema, _read(folder / "history.json", epochs), state
 
 
-def update_1_to_2(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Version 1 had the parameters of encoder, objective and schedule in one list with the others."""
+def _read(path: Path, read: Callable[[bytes], Content]) -> Content:
     try:
-        return nested(name, params)
-    except KeyError as error:
-        raise InvalidFile(f"a model of version 1 without the setting {error}: it is damaged") from error
-
-
-def read_schema(path: Path) -> Schema:
-    """What the graphs must look like."""
-    content = read_json(path)
-    try:
-        return Schema.from_dict(content)
-    except InvalidFile as error:
-        raise InvalidFile(f"{path} is damaged, {error}; save the model again") from error
-
-
-def read_history(path: Path) -> list[dict[str, float]]:
-    """One record per epoch; none where nothing was trained."""
-    if not path.is_file():
-        return []
-    try:
-        history = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidFile(f"{path} is damaged, it holds no JSON: {error}; save the model again") from error
-    if not isinstance(history, list) or not all(isinstance(epoch, dict) for epoch in history):
-        raise InvalidFile(f"{path} is damaged: expected a list of epochs; save the model again")
-    return history
-
-
-def read_weights(path: Path, expected: str) -> State:
-    """The learned arrays, once their checksum is the `expected` one."""
-    if not path.is_file():
-        raise FileMissing(f"{path} is missing: save the model again")
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != expected:
-        raise InvalidFile(
-            f"{path} is damaged: its checksum is not the one in config.json; save the model again"
-        )
-    try:
-        state: State = load_tensors(content)
-    except SafetensorError as error:
-        raise InvalidFile(f"{path} is damaged ({error}); save the model again") from error
-    return state
+        return read(path.read_bytes())
+    except FileNotFoundError as error:
+        raise FileMissing(f"{path} is missing: save the model again") from error
+    except (SafetensorError, ValueError) as error:
+        raise InvalidFile(f"{path} is damaged: {error}; save the model again") from error

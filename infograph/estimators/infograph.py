@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor, nn
-from torch import distributed as dist
 
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align, fingerprint
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.estimators.architecture import (
     GIN,
@@ -29,37 +28,81 @@ from infograph.estimators.architecture import (
     encoder_spec,
     schema_for,
 )
-from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of, unchanged_on_error
+from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of
 from infograph.estimators.folder import State
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives.contrast import LocalGlobal, node_vectors
 from infograph.objectives.infograph import MutualInformation
-from infograph.objectives.objective import LossTerms
 from infograph.parameters import CUSTOM, Spec, check_parameters, frozen, saved
 from infograph.progress import Epoch, ProgressReport, Watcher
+from infograph.train import loop
 from infograph.train.checkpoint import load_weights
-from infograph.train.loop import (
-    SOLO,
-    AnyBatcher,
-    Feed,
-    GraphFeed,
-    PartFeed,
-    Plan,
-    SharedLoss,
-    Team,
-    collect_statistics,
-    compute,
-    cut,
-    train,
-)
 
-MAX_NODES = 200_000  # per step: batches of large graphs hold fewer of them, never fewer than two
 SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
+BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
 
-class InfoGraph(GraphTransformer):
+class GraphNetwork(GraphTransformer):
+    """Base of the estimators that train an encoder, which is `_encoder` once they are fitted."""
+
+    encoder: AnyEncoder
+    node_columns: Sequence[str] | None
+    edge_columns: Sequence[str] | None
+    device: str
+    history_: list[Epoch]
+    encoder_: EncoderSpec
+
+    @property
+    def _encoder(self) -> GraphEncoder:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._encoder.dim
+
+    def _read(self, graphs: Any) -> tuple[GraphSet, EncoderSpec]:
+        """Graphs to learn from, with the columns that the encoder sees, and what the encoder is made with."""
+        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
+        encoder = encoder_spec(self.encoder).resolved(read)
+        check_parameters(encoder)
+        return align(read, schema_for(encoder, read, self.node_columns, self.edge_columns)), encoder
+
+    def _run_settings(self) -> dict[str, Any]:
+        """The parameters that must not differ between a checkpoint and the run that goes on from it."""
+        given = self.get_params(deep=False)
+        return {name: saved(value) for name, value in given.items() if name not in BESIDE}
+
+    def _source(self, graphs: GraphSet) -> loop.AnyBatcher:
+        return cast(loop.AnyBatcher, self._encoder.source(graphs, choose_device(self.device)))
+
+    def _vectors(self, source: loop.AnyBatcher) -> NDArray[np.float32]:
+        return loop.compute(self._encoder, source, lambda batch: self._encode(batch)[batch.which])
+
+    def _encode(self, batch: Batch) -> Tensor:
+        return self._encoder.vectors(self._encoder(batch), batch)
+
+    def transform(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[np.float32]:
+        """One vector per graph. (G, dim). It does not depend on the other graphs of the call.
+
+        Args:
+            graphs: anything `fit` accepts.
+            errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
+        """
+        self._check_fitted()
+        embed = lambda known: self._vectors(self._source(known))  # noqa: E731
+        rows = rows_of(graphs, self.schema_, embed, self._n_features_out, errors, "vector")
+        return rows.astype(np.float32, copy=False)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """`infograph0` ... as scikit-learn asks for it."""
+        self._check_fitted()
+        prefix = "infograph" if isinstance(self, InfoGraph) else type(self).__name__.lower()
+        return np.array([f"{prefix}{place}" for place in range(self._n_features_out)], dtype=object)
+
+
+class InfoGraph(GraphNetwork):
     """One vector per graph, learned without labels by maximising mutual information (Sun et al., ICLR 2020).
 
         vectors = InfoGraph(epochs=20).fit_transform(graphs)
@@ -102,9 +145,8 @@ class InfoGraph(GraphTransformer):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "random_state": [SEED],
     }
-    history_: list[Epoch]
-    encoder_: EncoderSpec
     network_: nn.ModuleDict
+    objective_: Any
 
     def __init__(
         self,
@@ -148,8 +190,6 @@ class InfoGraph(GraphTransformer):
         parts = {"encoder": encoder_spec(self.encoder), "objective": cast(Spec, objective)}
         return {name: part for name, part in parts.items() if name in self._get_param_names()}
 
-    # ---- learning
-
     def fit(
         self,
         graphs: Any,
@@ -173,27 +213,22 @@ class InfoGraph(GraphTransformer):
                 threads. The weights are the same but for rounding.
             on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
         """
-        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, team=Team(workers, on))
+        self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, workers=workers, on=on)
         return self
 
     def fit_transform(self, graphs: Any, y: object = None, **fit_params: Any) -> NDArray[np.float32]:
         """`fit(graphs).transform(graphs)`, colouring the graphs once."""
-        team = Team(fit_params.pop("workers", 1), fit_params.pop("on", "local"))
-        source, known = self._fit(graphs, **fit_params, team=team)
+        source, known = self._fit(graphs, **fit_params)
         return check_finite(self._vectors(source), known)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
-        passes = self.epochs if epochs is None else epochs
         if epochs is not None:
             check_parameters(clone(self).set_params(epochs=epochs))
-        if not hasattr(self, "schema_"):
-            self._fit(graphs, epochs=passes)
-            return self
-        self._fit(graphs, epochs=passes, warm=True)
+        self._fit(graphs, epochs=epochs, warm=hasattr(self, "schema_"))
         return self
 
-    def prepare(self, graphs: Any) -> tuple[nn.ModuleDict, AnyBatcher]:
+    def prepare(self, graphs: Any) -> tuple[nn.ModuleDict, loop.AnyBatcher]:
         """A network with fresh weights and batches of graphs, for a training loop of your own.
 
             net, source = model.prepare(graphs)
@@ -201,8 +236,7 @@ class InfoGraph(GraphTransformer):
 
         What the loop makes of the network is what `transform` uses.
         """
-        known = self._start(graphs)
-        check_enough(known)
+        known = check_enough(self._start(graphs))
         return self.network_, self._source(known)
 
     def _fit(
@@ -210,40 +244,57 @@ class InfoGraph(GraphTransformer):
         graphs: Any,
         *,
         epochs: int | None = None,
+        warm: bool | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
         watchers: Sequence[Watcher] = (),
-        team: Team = SOLO,
-        warm: bool | None = None,
-    ) -> tuple[AnyBatcher, GraphSet]:
-        check_parameters(self)
+        workers: int = 1,
+        on: str = "local",
+    ) -> tuple[loop.AnyBatcher, GraphSet]:
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise InvalidParameter(f"workers={workers!r}: expected 1 or more")
+        if on != "local" and on.partition("://")[0] != "ray":
+            raise InvalidParameter(f"on={on!r}: expected 'local', 'ray', or such as 'ray://host:10001'")
+        epochs = self.epochs if epochs is None else epochs
         warm = self.warm_start and hasattr(self, "schema_") if warm is None else warm
-        learning = [each for each in (self.network_, self._optimiser) if each is not None] if warm else []
-        with unchanged_on_error(self, *learning):
-            known = self._go_on(graphs) if warm else self._start(graphs)
-            check_enough(known)
-            source = self._source(known)
-            self._train(source, known, self._plan(known, epochs, checkpoint, resume), watchers, team)
+        known = check_enough(self._go_on(graphs) if warm else self._start(graphs))
+        source, earlier = self._source(known), len(self.history_)
+        if epochs == 0 and not earlier:
+            order = loop.cut(np.arange(len(known)), source.sizes, self.batch_size, loop.MAX_NODES, least=2)
+            loop.collect_statistics(self.network_, self._encode, map(source.batch, order))
+            return source, known
+        identity = {
+            **self._run_settings(),
+            "graphs": len(known),
+            **({"checksum of the graphs": fingerprint(known)} if checkpoint is not None else {}),
+            **({"earlier epochs": earlier} if earlier else {}),
+        }
+        run: dict[str, Any] = {"epochs": epochs, "seed": self.random_state, "earlier": earlier}
+        run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume}
+        with ProgressReport() if self.verbose else nullcontext() as report:
+            run["watchers"] = [*watchers] if report is None else [report, *watchers]
+            if workers == 1 and on == "local":
+                loader = loop.graph_loader(source, self.batch_size, self.random_state)
+                loss = partial(self.objective_.loss, self.network_)
+                history = loop.train(self.network_, self._make_optimiser(), loader, loss, model=self, **run)
+            else:
+                from infograph.estimators.distributed import train_by_team
+
+                history = train_by_team(self, source, known, workers, on, **run)
+        self.history_ = self.history_ + history
         return source, known
 
     def _start(self, graphs: Any) -> GraphSet:
         """The graphs, and a network with fresh weights for them."""
         check_parameters(self)
-        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
-        encoder = encoder_spec(self.encoder).resolved(read)
-        check_parameters(encoder)
-        schema = schema_for(encoder, read, self.node_columns, self.edge_columns)
-        known = align(read, schema)
+        known, encoder = self._read(graphs)
         self._build(known.schema.replace("graph", ()), encoder)
         self._encoder.check_sees(self.schema_)
         return known
 
     def _go_on(self, graphs: Any) -> GraphSet:
-        """The graphs, to go on with the network that is there.
-
-        Raises:
-            InvalidParameter: the settings ask for another network.
-        """
+        """The graphs, to go on with the network that is there, unless the settings ask for another one."""
+        check_parameters(self)
         for name, before in self._built.items():
             now = getattr(self, name)
             same = saved(now) == saved(before) or (name == "encoder" and now == "auto")
@@ -257,9 +308,7 @@ class InfoGraph(GraphTransformer):
     def _build(self, schema: Schema, encoder: EncoderSpec) -> None:
         """A network with fresh weights for graphs of this schema."""
         self.schema_, self.encoder_ = schema, frozen(encoder)
-        self.objective_: Any = (
-            MutualInformation() if self.objective == "infograph" else frozen(self.objective)
-        )
+        self.objective_ = MutualInformation() if self.objective == "infograph" else frozen(self.objective)
         self._built = {name: frozen(getattr(self, name)) for name in BUILT if name in self._get_param_names()}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
@@ -267,60 +316,6 @@ class InfoGraph(GraphTransformer):
         self.network_ = made.to(choose_device(self.device))
         self.history_ = []
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
-
-    def _source(self, graphs: GraphSet) -> AnyBatcher:
-        made: AnyBatcher = self._encoder.source(graphs, choose_device(self.device))
-        return made
-
-    def _plan(
-        self, graphs: GraphSet, epochs: int | None, checkpoint: str | Path | None, resume: bool
-    ) -> Plan:
-        data: dict[str, Any] = {"graphs": len(graphs), "nodes": graphs.n_nodes, "arcs": graphs.n_edges}
-        if checkpoint is not None:
-            data["checksum of the graphs"] = fingerprint(graphs)
-        passes, earlier = self.epochs if epochs is None else epochs, len(self.history_)
-        identity = {**run_settings(self), **data, **({"earlier epochs": earlier} if earlier else {})}
-        return Plan(passes, self.random_state, checkpoint, resume, identity, earlier=earlier)
-
-    def _train(
-        self,
-        source: AnyBatcher,
-        graphs: GraphSet,
-        plan: Plan,
-        watchers: Sequence[Watcher],
-        team: Team,
-    ) -> None:
-        if plan.epochs == 0 and not self.history_:
-            order = cut(np.arange(len(graphs)), source.sizes, self.batch_size, MAX_NODES, least=2)
-            collect_statistics(self.network_, self._statistics, map(source.batch, order))
-            return
-        with ProgressReport() if self.verbose else nullcontext() as report:
-            watching: list[Watcher] = [*watchers] if report is None else [report, *watchers]
-            if team.alone:
-                history = self._train_here(source, plan, watching)
-            else:
-                from infograph.estimators.distributed import train_by_team
-
-                history = train_by_team(self, source, graphs, plan, team, watching)
-        self.history_ = self.history_ + history
-
-    def _train_here(
-        self,
-        source: AnyBatcher,
-        plan: Plan,
-        watchers: Sequence[Watcher],
-        shared: bool = False,
-        least: int = 2,
-    ) -> list[Epoch]:
-        """Train in this process, alone or as one of several that share every batch."""
-        loss: Callable[[Any], LossTerms] = partial(self.objective_.loss, self.network_)
-        whole = GraphFeed(source, source.sizes, self.batch_size, MAX_NODES, self.random_state, least)
-        feed: Feed = whole
-        if shared:
-            feed = PartFeed(whole, source.costs, dist.get_rank(), dist.get_world_size())
-            loss = SharedLoss(self.network_, self.objective_.loss)
-        optimiser = self._make_optimiser()
-        return train(self.network_, optimiser, feed, plan, loss=loss, watchers=watchers, model=self)
 
     def _make_optimiser(self) -> torch.optim.Optimizer:
         """The optimiser; that of earlier training goes on with today's settings."""
@@ -330,23 +325,9 @@ class InfoGraph(GraphTransformer):
         self._optimiser = optimiser
         return optimiser
 
-    def _statistics(self, batch: Batch) -> Tensor:
-        """A pass in which every BatchNorm of the encoder sees the batch."""
-        return self._encoder.vectors(self._encoder(batch), batch)
-
-    # ---- vectors
-
-    def transform(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[np.float32]:
-        """One vector per graph. (G, dim). It does not depend on the other graphs of the call.
-
-        Args:
-            graphs: anything `fit` accepts.
-            errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
-        """
-        self._check_fitted()
-        embed = lambda known: self._vectors(self._source(known))  # noqa: E731
-        rows = rows_of(graphs, self.schema_, embed, width=self._encoder.dim, errors=errors, what="vector")
-        return rows.astype(np.float32, copy=False)
+    @property
+    def _encoder(self) -> GraphEncoder:
+        return cast(GraphEncoder, self.network_["encoder"])
 
     def transform_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """The patch representation of every node, graph after graph (Eq. 2). (N, dim)."""
@@ -362,31 +343,10 @@ class InfoGraph(GraphTransformer):
 
         return self._per_node(graphs, score)
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """`infograph0` ... as scikit-learn asks for it."""
-        self._check_fitted()
-        return np.array([f"infograph{position}" for position in range(self._encoder.dim)], dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._encoder.dim
-
-    @property
-    def _encoder(self) -> GraphEncoder:
-        return cast(GraphEncoder, self.network_["encoder"])
-
-    def _vectors(self, source: AnyBatcher) -> NDArray[np.float32]:
-        encoder = self._encoder
-        return compute(
-            self.network_, source, lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]
-        )
-
     def _per_node(self, graphs: Any, what: Callable[[Batch], Tensor]) -> NDArray[np.float32]:
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
-        return compute(self.network_, self._source(known), what, nodes=True)
-
-    # ---- saving
+        return loop.compute(self.network_, self._source(known), what, nodes=True)
 
     def _state(self) -> State:
         return {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
@@ -394,16 +354,15 @@ class InfoGraph(GraphTransformer):
     def _set_state(self, state: State) -> None:
         check_parameters(self)
         self._build(self.schema_, encoder_spec(self.encoder))
-        weights = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
-        load_weights(self.network_, weights)
+        load_weights(self.network_, {name: torch.from_numpy(np.array(v)) for name, v in state.items()})
         self.network_.eval()
 
     def _fitted_settings(self) -> dict[str, Any]:
         return {**self._built, "encoder": self.encoder_}
 
-    def _card(self) -> str:
-        settings = {**self.get_params(deep=False), **self._fitted_settings()}
-        return model_card(settings, self.schema_, self.history_, self._encoder.dim)
+    def _about(self) -> list[str]:
+        trained = f"{len(self.history_)} epochs" if self.history_ else "Untrained weights"
+        return [f"Turns a graph into a vector of {self._n_features_out} numbers. {trained}."]
 
 
 PAPER = {
@@ -415,62 +374,13 @@ PAPER = {
     "batch_size": 128,
     "weight_decay": 0.0,
 }
-BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
 
-def check_enough(graphs: GraphSet) -> None:
-    """Refuse a single graph.
-
-    Raises:
-        InvalidParameter: there are fewer than two.
-    """
+def check_enough(graphs: GraphSet) -> GraphSet:
+    """Refuse a single graph."""
     if len(graphs) < 2:
         raise InvalidParameter(f"{len(graphs)} graph: at least two are needed, each is the other's negative")
-
-
-def run_settings(estimator: Any) -> dict[str, Any]:
-    """The parameters that must not differ between a checkpoint and the run that goes on from it, as JSON."""
-    given = estimator.get_params(deep=False)
-    return {name: saved(value) for name, value in given.items() if name not in BESIDE}
-
-
-def model_card(
-    settings: Mapping[str, Any], schema: Schema, history: Sequence[Mapping[str, float]], dim: int
-) -> str:
-    """Markdown for people; nothing reads it back."""
-    lines = ["# InfoGraph model", "", f"Turns a graph into a vector of {dim} numbers.", ""]
-    lines += [
-        "```python",
-        "import infograph",
-        "",
-        'vectors = infograph.load("this folder").transform(graphs)',
-        "```",
-        "",
-    ]
-    lines += ["## Expects", "", *_columns(schema), "", "## Training", ""]
-    if history:
-        last = history[-1]
-        end = f"loss {last['loss']:.4g}" + f", pair accuracy {last['accuracy']:.1%}" * ("accuracy" in last)
-        lines.append(f"{len(history)} epochs; at the end: {end}.")
-    else:
-        lines.append("Untrained weights; BatchNorm statistics from one pass.")
-    lines += ["", "## Settings", "", *(f"- {name}: {value}" for name, value in settings.items()), ""]
-    return "\n".join(lines)
-
-
-def _columns(schema: Schema) -> list[str]:
-    described = [f"- node column `{c.name}`: {_describe(c)}" for c in schema.node]
-    described += [f"- edge column `{c.name}`: {_describe(c)}" for c in schema.edge]
-    return described or ["- graphs without node or edge columns"]
-
-
-def _describe(column: Column) -> str:
-    if column.role == "weight":
-        return "weight of messages"
-    if column.kind == "categorical":
-        shown = ", ".join(map(str, column.categories[:12])) + (" ..." if len(column.categories) > 12 else "")
-        return f"{len(column.categories)} categories ({shown})"
-    return f"{column.width} number(s), standardised"
+    return graphs
 
 
 class UntrainedGIN(InfoGraph):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, cast
@@ -13,12 +13,11 @@ from typing import Any, Self, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor
 
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, IntArray, align, fingerprint
+from infograph.data.graphset import GraphSet, IntArray, fingerprint
 from infograph.data.labels import (
     ClassTargets,
     Scaler,
@@ -31,18 +30,10 @@ from infograph.data.labels import (
 )
 from infograph.data.schema import Category
 from infograph.errors import InvalidParameter, InvalidTarget, UnknownCategoryWarning
-from infograph.estimators.architecture import (
-    AnyEncoder,
-    Auto,
-    EncoderSpec,
-    choose_device,
-    encoder_spec,
-    pretrained,
-    schema_for,
-)
-from infograph.estimators.base import BadRows, GraphPredictor, rows_of, unchanged_on_error
+from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
+from infograph.estimators.base import BadRows, GraphPredictor
 from infograph.estimators.folder import State
-from infograph.estimators.infograph import SEED, check_enough, run_settings
+from infograph.estimators.infograph import SEED, GraphNetwork, check_enough
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
 from infograph.objectives.infograph import MutualInformation
@@ -50,8 +41,8 @@ from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
-from infograph.train.checkpoint import FILE, load_weights, member_folder
-from infograph.train.loop import AnyBatcher, Plan, Plateau, StepFeed, compute, train
+from infograph.train.checkpoint import FILE, MEMBER, load_weights
+from infograph.train.loop import AnyBatcher, Plateau, compute, step_loader, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -59,7 +50,7 @@ FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be 
 ELEMENT = "element"  # its categories are the periodic table, so that all sets of molecules look alike
 
 
-class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
+class SemiSupervised(GraphNetwork, GraphPredictor):
     """Base of InfoGraphRegressor and InfoGraphClassifier, which say what is predicted."""
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
@@ -75,9 +66,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         "n_models": [Interval(Integral, 1, None, closed="left")],
         "random_state": [SEED],
     }
-    history_: list[Epoch]
     models_: list[Predictor]
-    encoder_: EncoderSpec
     _elements: list[str]
 
     def __init__(
@@ -138,15 +127,14 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         schedule = Plateau() if isinstance(self.schedule, str) else self.schedule
         return {"encoder": encoder_spec(self.encoder), "objective": objective, "schedule": schedule}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
     # ---- what regression and classification differ in
 
-    def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         """Remember the targets; what a network is to learn, scaled by the labelled graphs, and the task."""
+        raise NotImplementedError
+
+    def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
+        """The targets of validation graphs."""
         raise NotImplementedError
 
     def _finish(self, outputs: NDArray[np.float32]) -> Rows:
@@ -183,61 +171,138 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         """
         check_parameters(self)
         check_unlabelled(self.unlabelled)
-        with unchanged_on_error(self):
-            known, make_encoder = self._read(graphs)
-            targets = self._targets(y, known)
-            labelled, everyone, judge = self._divide(known, targets, validation)
-            values, task = self._start(targets, labelled)
-            data = Data(known, labelled, everyone, values, task, targets.checksum)
-            self.models_, self.history_, self._elements = [], [], elements_of(known)
-            for member in range(self.n_models):
-                run = _Member(self, member, data, judge, make_encoder)
-                history = run.train(checkpoint, resume, watchers)
-                extra = {"model": float(member + 1)} if self.n_models > 1 else {}
-                self.history_ += [{**extra, **record} for record in history]
-        return self
-
-    def _read(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
-        """The graphs, and what makes encoders for them; remembers schema and encoder."""
-        start = pretrained(self.init_from)
-        if start is not None:
-            known = as_graphset(graphs, schema=start.schema)
-            self.schema_, self.encoder_, self._built_dim = start.schema, start.encoder, start.dim
-            return known, start.build
-        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
-        encoder = encoder_spec(self.encoder).resolved(read)
-        check_parameters(encoder)
-        known = align(read, schema_for(encoder, read, self.node_columns, self.edge_columns))
-        schema, dim = known.schema.replace("graph", ()), self.dim
-        self.schema_, self.encoder_, self._built_dim = schema, frozen(encoder), dim
-        return known, lambda: encoder.build(schema, dim)
-
-    def _divide(
-        self,
-        graphs: GraphSet,
-        targets: AnyTargets,
-        validation: float | tuple[Any, Any] | None,
-    ) -> tuple[IntArray, IntArray, Validation | None]:
-        """Positions of the labelled graphs and of all to learn from, and the graphs to judge by."""
-        labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(graphs))
-        check_enough(graphs)
-        if validation is None:
-            return labelled, everyone, None
+        known, make_encoder = self._start(graphs)
+        targets = self._targets(y, check_enough(known))
+        labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(known))
+        held_out: tuple[GraphSet, AnyTargets] | None = None
         if isinstance(validation, tuple) and len(validation) == 2:
-            held_out = as_graphset(validation[0], schema=self.schema_)
-            wanted = self._targets_like(targets, validation[1], held_out)
-        else:
+            given = as_graphset(validation[0], schema=self.schema_)
+            held_out = given, self._targets_like(targets, validation[1], given)
+        elif validation is not None:
             chosen = _hold_out(validation, targets, labelled, self.random_state)
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
-            held_out, wanted = graphs[chosen], targets.of(chosen)
-        figures = lambda outputs: self._figures(self._finish(outputs), wanted)  # noqa: E731
-        return labelled, everyone, Validation(held_out, figures, wanted.checksum)
+            held_out = known[chosen], targets.of(chosen)
+        values, task = self._learnable(targets, labelled)
+        keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "identity": {}}
+        if checkpoint is not None:
+            identity = self._run_settings() | {"labelled graphs": len(labelled)}
+            for name, each in (("training", (known, targets)), ("validation", held_out)):
+                if each is not None:
+                    identity[f"{name} graphs"] = len(each[0])
+                    identity[f"checksum of the {name} graphs"] = fingerprint(each[0])
+                    identity[f"checksum of the {name} labels"] = each[1].checksum
+            keep["identity"] = identity
+        self.models_, self.history_, self._elements = [], [], elements_of(known)
+        for member in range(self.n_models):
+            history = self._train(
+                member, make_encoder, task, (known, values, labelled, everyone), held_out, watchers, **keep
+            )
+            extra = {"model": float(member + 1)} if self.n_models > 1 else {}
+            self.history_ += [{**extra, **record} for record in history]
+        return self
 
-    def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
-        """The targets of validation graphs."""
-        raise NotImplementedError
+    def _start(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
+        """The graphs, and what makes encoders for them; remembers schema and encoder."""
+        if self.init_from is None:
+            known, encoder = self._read(graphs)
+            schema = known.schema.replace("graph", ())
+            self.schema_, self.encoder_ = schema, frozen(encoder)
+            return known, lambda: encoder.build(schema, self.dim)
+        start = fitted_model(self.init_from)
+        schema, encoder, dim = start.schema_, start.encoder_, start._encoder.dim
+        weights = {name: tensor.detach().clone() for name, tensor in start._encoder.state_dict().items()}
+        self.schema_, self.encoder_ = schema, encoder
+
+        def copied() -> GraphEncoder:
+            made: GraphEncoder = encoder.build(schema, dim)
+            load_weights(made, weights)
+            return made
+
+        return as_graphset(graphs, schema=schema), copied
+
+    def _train(
+        self,
+        member: int,
+        make_encoder: Callable[[], GraphEncoder],
+        task: Task,
+        data: tuple[GraphSet, Tensor, IntArray, IntArray],
+        held_out: tuple[GraphSet, AnyTargets] | None,
+        watchers: Sequence[Watcher],
+        checkpoint: str | Path | None,
+        resume: bool,
+        identity: dict[str, Any],
+    ) -> list[Epoch]:
+        """Train one network and give its history. `data`: graphs, values, who is labelled, who is learned."""
+        parts, seed, device = self._parts(), self.random_state + member, choose_device(self.device)
+        objective, schedule = parts["objective"], parts["schedule"]
+        if objective.for_classes and isinstance(task, Regression):
+            raise InvalidParameter(f"objective={self.objective!r} is for classes: use InfoGraphClassifier")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            make = lambda: Predictor(make_encoder(), task.n_outputs)  # noqa: E731
+            network = objective.build(make, task).to(device)
+        predictor: Any = network[objective.predicts]
+        predictor.encoder.check_sees(self.schema_)
+        self.models_.append(predictor)
+        graphs, values, labelled, everyone = data
+        loader = step_loader(
+            predictor.encoder.source(graphs, device),
+            values.to(device),
+            labelled,
+            everyone if objective.needs_unlabelled else everyone[:0],
+            batch_size=self.batch_size,
+            n_updates=self.steps_per_epoch or max(-(-len(labelled) // self.batch_size), FEWEST),
+            seed=seed,
+        )
+        validate = None
+        if held_out is not None:
+            judged, wanted = predictor.encoder.source(held_out[0], device), held_out[1]
+            validate = lambda: self._figures(self._finish(compute(predictor, judged, predictor)), wanted)  # noqa: E731
+        if checkpoint is not None and self.n_models > 1:
+            checkpoint = Path(checkpoint) / MEMBER.format(member + 1)
+            resume = resume and (member == 0 or (checkpoint / FILE).is_file())
+        optimiser = torch.optim.Adam(
+            [p for p in network.parameters() if p.requires_grad],
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            fused=True,
+        )
+        unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
+        with ProgressReport(unit=unit) if self.verbose else nullcontext() as report:
+            return train(
+                network,
+                optimiser,
+                loader,
+                lambda step: objective.loss(network, step, task),
+                epochs=self.epochs,
+                seed=seed,
+                checkpoint=checkpoint,
+                resume=resume,
+                identity=identity,
+                rate=lambda errors: schedule.rate(self.lr, errors, self.epochs),
+                stop_after=None if held_out is None else self.early_stopping,
+                validate=validate,
+                after_update=lambda number: objective.after_update(network, number),
+                watchers=[*watchers] if report is None else [report, *watchers],
+                model=self,
+            )
 
     # ---- predictions and vectors
+
+    @property
+    def _encoder(self) -> GraphEncoder:
+        return self.models_[0].encoder
+
+    def _source(self, graphs: GraphSet) -> AnyBatcher:
+        unseen = [element for element in elements_of(graphs) if element not in self._elements]
+        if unseen:
+            warnings.warn(
+                f"no training molecule has the element {', '.join(unseen)}: predictions for molecules with "
+                f"it are guesses; train with some of them (the training had {', '.join(self._elements)})",
+                UnknownCategoryWarning,
+                stacklevel=2,
+            )
+        return super()._source(graphs)
 
     def _members(self, graphs: GraphSet) -> NDArray[np.float64]:
         """What every network predicts for graphs that fit the schema. (M, G, T) or (M, G, C)."""
@@ -259,43 +324,8 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
             members = self._members(known)
             return np.hstack([members.mean(axis=0), members.std(axis=0, ddof=1)])
 
-        rows = self._rows(graphs, errors, both, 2 * self._n_outputs)
+        rows = self._checked_outputs(graphs, errors, both, times=2)
         return rows[:, : self._n_outputs], rows[:, self._n_outputs :]
-
-    def transform(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[np.float32]:
-        """One vector per graph, that of the first network's encoder. (G, dim).
-
-        Args:
-            graphs: anything `fit` accepts.
-            errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
-        """
-        self._check_fitted()
-        width = self._encoder.dim
-        rows = rows_of(graphs, self.schema_, self._vectors, width=width, errors=errors, what="vector")
-        return rows.astype(np.float32, copy=False)
-
-    def _vectors(self, graphs: GraphSet) -> NDArray[np.float32]:
-        model = self.models_[0]
-        return compute(model, self._source(graphs), lambda batch: model.encode(batch).vectors[batch.which])
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """`infographregressor0` ... as scikit-learn asks for it."""
-        self._check_fitted()
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{place}" for place in range(self._encoder.dim)], dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._encoder.dim
-
-    @property
-    def _encoder(self) -> GraphEncoder:
-        return self.models_[0].encoder
-
-    def _source(self, graphs: GraphSet) -> AnyBatcher:
-        warn_of_unseen(graphs, self._elements)
-        made: AnyBatcher = self._encoder.source(graphs, choose_device(self.device))
-        return made
 
     # ---- saving
 
@@ -308,7 +338,7 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
 
     def _set_state(self, state: State) -> None:
         check_parameters(self)
-        self.encoder_, self._built_dim, self.models_ = encoder_spec(self.encoder), self.dim, []
+        self.encoder_, self.models_ = encoder_spec(self.encoder), []
         for member in range(self.n_models):
             encoder = self.encoder_.build(self.schema_, self.dim)
             model = Predictor(encoder, self._n_outputs).to(choose_device(self.device)).eval()
@@ -324,22 +354,24 @@ class SemiSupervised(TransformerMixin, GraphPredictor):  # type: ignore[misc]
         self._elements = list(learned["elements"])
 
     def _fitted_settings(self) -> dict[str, Any]:
-        built = {"encoder": self.encoder_, "dim": self._built_dim, "init_from": None}
+        built = {"encoder": self.encoder_, "dim": self._encoder.dim, "init_from": None}
         return {**super()._fitted_settings(), **built, "n_models": len(self.models_)}
 
 
-def _hold_out(share: float, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
+def _hold_out(share: Any, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
     """Some of the labelled graphs, drawn at random; of classes about the same share each, never all."""
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share < 1:
-        shown = repr(share) if isinstance(share, Real | str) else f"a {type(share).__name__}"
-        raise InvalidParameter(
-            f"validation is {shown}: expected a tuple (graphs, y), or the share of the labelled graphs, such "
-            f"as 0.1"
-        )
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
+        given = repr(share) if isinstance(share, Real | str) else f"a {type(share).__name__}"
+        raise InvalidParameter(f"validation is {given}: expected a tuple (graphs, y), or a share such as 0.1")
     count = max(1, round(float(share) * len(labelled)))
     order = np.random.default_rng([seed, len(labelled)]).permutation(labelled)
-    if isinstance(targets, ClassTargets):
-        order = _spread(order, targets.codes[order])
+    if isinstance(targets, ClassTargets):  # they take turns by their size, and the last of each class stays
+        codes = targets.codes[order]
+        rank, size = np.empty(len(codes)), np.bincount(codes)[codes]
+        for code in np.unique(codes):
+            rank[codes == code] = np.arange(np.sum(codes == code))
+        turns = np.argsort((rank + 0.5) / size, kind="stable")
+        order = order[turns[rank[turns] < size[turns] - 1]]
     if len(order) < count or len(labelled) - count < 2:
         raise InvalidTarget(
             f"validation={share}: {len(labelled)} labelled graphs are too few to hold {count} of them out"
@@ -347,15 +379,13 @@ def _hold_out(share: float, targets: AnyTargets, labelled: IntArray, seed: int) 
     return np.sort(order[:count])
 
 
-def _spread(order: IntArray, codes: IntArray) -> IntArray:
-    """Graphs in an order in which classes take turns by their size, without the last one of each class."""
-    rank, size = np.empty(len(codes)), np.empty(len(codes))
-    for code in np.unique(codes):
-        own = np.flatnonzero(codes == code)
-        rank[own], size[own] = np.arange(len(own)), len(own)
-    turn = (rank + 0.5) / size
-    kept = np.argsort(turn, kind="stable")
-    return order[kept[rank[kept] < size[kept] - 1]]
+def elements_of(graphs: GraphSet) -> list[str]:
+    """The elements that occur in molecules an encoder sees them of; none in other graphs."""
+    column = graphs.schema.column("node", ELEMENT)
+    if column is None or not column.used or column.kind != "categorical":
+        return []
+    found = np.unique(graphs.node[ELEMENT])
+    return [str(column.categories[code]) for code in found.tolist() if code != column.unknown]
 
 
 class InfoGraphRegressor(SemiSupervised):
@@ -432,7 +462,7 @@ class InfoGraphRegressor(SemiSupervised):
             raise InvalidTarget("validation has a target without any label: there is nothing to choose by")
         return found.like(known.names, known.units)
 
-    def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         known = cast(Targets, targets)
         unknown = np.flatnonzero(np.isnan(known.values[labelled]).all(axis=0))
         if len(unknown):
@@ -453,9 +483,7 @@ class InfoGraphRegressor(SemiSupervised):
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         given = cast(Targets, targets).values
-        judged = np.flatnonzero(
-            ~np.isnan(given).all(axis=0)
-        )  # a share of few labels may hold none of a target
+        judged = np.flatnonzero(~np.isnan(given).all(axis=0))  # few labels may hold none of a target
         wrong = np.nanmean(np.abs(predicted - given)[:, judged], axis=0)  # (T,)
         if len(self.target_names_) == 1:
             return {"validation": float(wrong[0])}
@@ -482,39 +510,13 @@ class InfoGraphClassifier(SemiSupervised):
 
     The loss is the cross-entropy. A -1 among the labels raises unless `unlabelled=-1` says what it means.
 
-    Args:
-        objective: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
-            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised", as the
-            paper compares them; from its Appendix B "pi-model", "vat", and for classes "pseudo-label",
-            "entropy"; or one of your own, see `infograph.objectives.objective`.
-        encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
-            continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
-            more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
-        dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
-        epochs: at most so many; 500 in the paper, 50 here.
-        lr: Adam's learning rate at the start; 1e-3 in the paper.
-        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper.
-        weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
-        schedule: how the learning rate falls: "plateau", or `Plateau(factor=0.7, patience=5)`.
-        early_stopping: epochs without improvement on the validation graphs after which training ends; None
-            for never. Improvement without validation graphs is that of the loss, and nothing ends early.
-        steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
-        n_models: networks that are trained, from seeds `random_state`, `random_state + 1` ...; predictions
-            are their mean, and `return_std` gives their spread.
-        init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
-            encoder (architecture, columns and weights) is the start; its settings here are ignored.
-        node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
-        unlabelled: one more value of `y` that means unlabelled, such as -1.
-        device: "auto" takes a GPU if there is one; or any torch device.
-        random_state: seed of weights, batches and noise.
-        verbose: show progress on standard error.
+    Args: those of `InfoGraphRegressor`.
 
     Attributes:
         classes_: (C,) the classes in the order of the probabilities.
-        models_: the trained networks.
+        models_, schema_: as in `InfoGraphRegressor`.
         history_: one record per epoch: every loss term and, as "validation", the share of validation graphs
             that are classified wrongly.
-        schema_: what the graphs must look like.
     """
 
     task = "classification"
@@ -522,13 +524,7 @@ class InfoGraphClassifier(SemiSupervised):
     def predict_proba(
         self, graphs: Any, *, return_std: bool = False, errors: BadRows = "raise"
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The probability of every class, in the order of `classes_`. (G, C).
-
-        Args:
-            graphs: anything `fit` accepts.
-            return_std: also give the standard deviation over the networks of an ensemble (`n_models` > 1).
-            errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
-        """
+        """The probability of every class, in the order of `classes_`; and its spread on request. (G, C)."""
         return self._with_spread(graphs, errors) if return_std else self._checked_outputs(graphs, errors)
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> ClassTargets:
@@ -538,7 +534,7 @@ class InfoGraphClassifier(SemiSupervised):
         match_names([found.name], [known.name])
         return ClassTargets(found.name, found.coded_for(known.classes), known.classes)
 
-    def _start(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         known = cast(ClassTargets, targets)
         self._remember(known)
         return torch.from_numpy(known.codes), Classification(len(known.classes))
@@ -550,158 +546,3 @@ class InfoGraphClassifier(SemiSupervised):
         known = cast(ClassTargets, targets)
         wrong = predicted.argmax(axis=1) != known.codes
         return {"validation": float(wrong[known.labelled].mean())}
-
-
-@dataclass(frozen=True)
-class Data:
-    """What is learned from.
-
-    Attributes:
-        graphs: all graphs.
-        labelled: positions of those whose labels are learned.
-        everyone: positions of those that are learned from without labels, the labelled ones included.
-        values: (G, T) standardised numbers or (G,) classes.
-        task: what kind of values these are.
-        checksum: of the labels as they were given.
-    """
-
-    graphs: GraphSet
-    labelled: IntArray
-    everyone: IntArray
-    values: Tensor
-    task: Task
-    checksum: str
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Graphs that no network learns from, the figures of predictions for them, and their labels' checksum."""
-
-    graphs: GraphSet
-    figures: Callable[[NDArray[np.float32]], Epoch]
-    checksum: str
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What a resumed run must have, too."""
-        return {
-            "validation graphs": len(self.graphs),
-            "checksum of the validation": fingerprint(self.graphs),
-            "checksum of the validation labels": self.checksum,
-        }
-
-
-class _Member:
-    """One network of an estimator, from settings and data to trained weights."""
-
-    def __init__(
-        self,
-        estimator: SemiSupervised,
-        member: int,
-        data: Data,
-        validation: Validation | None,
-        make_encoder: Callable[[], GraphEncoder],
-    ) -> None:
-        self.objective = estimator._parts()["objective"]
-        if self.objective.for_classes and isinstance(data.task, Regression):
-            raise InvalidParameter(
-                f"objective={estimator.objective!r} is for classes: use InfoGraphClassifier, or another "
-                f"objective for numbers"
-            )
-        self.estimator, self.member, self.data, self.validation = estimator, member, data, validation
-        self.seed, self.device = estimator.random_state + member, choose_device(estimator.device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            make = lambda: Predictor(make_encoder(), data.task.n_outputs)  # noqa: E731
-            self.network = self.objective.build(make, data.task).to(self.device)
-        self.result: Any = self.network[self.objective.predicts]
-        self.result.encoder.check_sees(estimator.schema_)
-        estimator.models_.append(self.result)
-
-    def train(self, checkpoint: str | Path | None, resume: bool, watchers: Sequence[Watcher]) -> list[Epoch]:
-        """Train, and give the history."""
-        estimator, objective, net, task = self.estimator, self.objective, self.network, self.data.task
-        optimiser = torch.optim.Adam(
-            [p for p in net.parameters() if p.requires_grad],
-            lr=estimator.lr,
-            weight_decay=estimator.weight_decay,
-            fused=True,
-        )
-        unit = validation_unit(estimator.target_units_, classes=hasattr(estimator, "classes_"))
-        with ProgressReport(unit=unit) if estimator.verbose else nullcontext() as report:
-            return train(
-                net,
-                optimiser,
-                self._feed(),
-                self._plan(checkpoint, resume),
-                loss=lambda step: objective.loss(net, step, task),
-                after_update=lambda number: objective.after_update(net, number),
-                watchers=[*watchers] if report is None else [report, *watchers],
-                model=estimator,
-            )
-
-    def _feed(self) -> StepFeed:
-        data, estimator = self.data, self.estimator
-        one_pass = -(-len(data.labelled) // estimator.batch_size)
-        return StepFeed(
-            self.result.encoder.source(data.graphs, self.device),
-            data.values.to(self.device),
-            data.labelled,
-            data.everyone,
-            estimator.batch_size,
-            estimator.steps_per_epoch or max(one_pass, FEWEST),
-            self.seed,
-            self.objective.needs_unlabelled,
-        )
-
-    def _plan(self, checkpoint: str | Path | None, resume: bool) -> Plan:
-        estimator, data, held_out = self.estimator, self.data, self.validation
-        plan = Plan(
-            estimator.epochs,
-            self.seed,
-            resume=resume,
-            schedule=estimator._parts()["schedule"],
-            lr=estimator.lr,
-            stop_after=estimator.early_stopping if held_out is not None else None,
-            validate=None if held_out is None else self._validate(held_out),
-        )
-        if checkpoint is None:
-            return plan
-        folder = Path(checkpoint)
-        if estimator.n_models > 1:
-            folder = folder / member_folder(self.member)
-            resume = resume and (self.member == 0 or (folder / FILE).is_file())
-        identity = {
-            **run_settings(estimator),
-            "graphs": len(data.graphs),
-            "labelled graphs": len(data.labelled),
-            "checksum of the graphs": fingerprint(data.graphs),
-            "checksum of the labels": data.checksum,
-            **({"validation graphs": 0} if held_out is None else held_out.identity),
-        }
-        return replace(plan, checkpoint=folder, resume=resume, identity=identity)
-
-    def _validate(self, held_out: Validation) -> Callable[[], Epoch]:
-        source = self.result.encoder.source(held_out.graphs, self.device)
-        return lambda: held_out.figures(compute(self.result, source, self.result))
-
-
-def elements_of(graphs: GraphSet) -> list[str]:
-    """The elements that occur in molecules an encoder sees them of; none in other graphs."""
-    column = graphs.schema.column("node", ELEMENT)
-    if column is None or not column.used or column.kind != "categorical":
-        return []
-    found = np.unique(graphs.node[ELEMENT])
-    return [str(column.categories[code]) for code in found.tolist() if code != column.unknown]
-
-
-def warn_of_unseen(graphs: GraphSet, seen: list[str]) -> None:
-    """One `UnknownCategoryWarning` for all elements that are not among those of the training."""
-    unseen = [element for element in elements_of(graphs) if element not in seen]
-    if unseen:
-        warnings.warn(
-            f"no training molecule has the element {', '.join(unseen)}: predictions for molecules with it "
-            f"are guesses; train with some of them, labelled or not (the training had {', '.join(seen)})",
-            UnknownCategoryWarning,
-            stacklevel=2,
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,11 +22,12 @@ from infograph.data.labels import (
     without_mark,
 )
 from infograph.data.schema import Column
-from infograph.data.splits import Split, semi_supervised_split, split_by_scaffold
+from infograph.data.splits import semi_supervised_split, split_by_scaffold
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
 
 How = Literal["random", "scaffold"]
+Counts = tuple[int, int, int]  # of graphs to learn from, to validate and to test on
 MOST_HELD_OUT = 10_000  # by default: a tenth of the labelled graphs, at most as many as the paper's for QM9
 
 
@@ -103,98 +104,94 @@ def make_parts(
     graphs = without_mark(graphs, names, unlabelled, needed=True)
     columns = [graph_column(graphs.schema, name) for name in names]
     task = task or task_of(graphs, columns)
-    read = _read(graphs, columns, task)
-    known = read.labelled
-    rows = np.flatnonzero(known)
-    if not len(rows):
+    read, codes = _read(graphs, columns, task)
+    known = np.flatnonzero(read.labelled)
+    if not len(known):
         raise InvalidTarget(
             f"not one of {len(graphs):,} graphs has a value of {', '.join(map(repr, names))} to learn"
         )
-    held_out = (_count("validation", validation, len(rows)), _count("test", test, len(rows)))
-    n_labelled = _labelled(labelled, len(rows), held_out)
-    codes = read.codes if isinstance(read, ClassTargets) else None
+    counts = _counts(len(known), labelled, validation, test)
     if how == "scaffold":
-        split = _by_scaffold(graphs, known, n_labelled, held_out, seed)
+        learned, judged, tested, rest = _by_scaffold(graphs, read.labelled, counts, seed)
     else:
-        split = _at_random(rows, None if codes is None else codes[rows], n_labelled, held_out, seed)
-        split = replace(split, unlabelled=np.concatenate([split.unlabelled, np.flatnonzero(~known)]))
+        learned, judged, tested, rest = _at_random(known, codes, counts, seed)
+        rest = np.concatenate([rest, np.flatnonzero(~read.labelled)])
     if codes is not None and labelled is not None:
-        learned = set(codes[split.labelled].tolist())
-        absent = set(codes[rows].tolist()) - learned
-        if labelled < len(learned | absent) or absent & set(codes[split.validation].tolist()):
+        absent = set(codes[known].tolist()) - set(codes[learned].tolist())
+        n_classes = len(set(codes[known].tolist()))
+        if labelled < n_classes or absent & set(codes[judged].tolist()):
             raise InvalidParameter(
-                f"labelled={labelled} is too small for {len(learned | absent)} classes: {len(absent)} of "
-                "them would have no label to learn from; use more labels, or all"
+                f"labelled={labelled} is too small for {n_classes} classes: {len(absent)} of them would have "
+                f"no label to learn from; use more labels, or all"
             )
-    train = _hide(graphs[split.train], columns, len(split.labelled))
-    return Parts(names, task, train, len(split.labelled), graphs[split.validation], graphs[split.test])
+    train = graphs[np.concatenate([learned, rest])]
+    for column in columns:  # hide what is not learned
+        values = train.graph[column.name].copy()
+        values[len(learned) :] = {"float": np.nan, "text": "", "categorical": column.unknown}[column.kind]
+        train = train.with_column("graph", column, values)
+    return Parts(names, task, train, len(learned), graphs[judged], graphs[tested])
 
 
-def _read(graphs: GraphSet, columns: Sequence[Column], task: Task) -> Targets | ClassTargets:
+def _read(
+    graphs: GraphSet, columns: Sequence[Column], task: Task
+) -> tuple[Targets | ClassTargets, IntArray | None]:
+    """The targets, and the codes of classes."""
     names = [column.name for column in columns]
     if task == "regression":
         for column in columns:
             check_numbers(graphs, column)
-        return numeric_targets(names, graphs, fitting=False)
+        return numeric_targets(names, graphs, fitting=False), None
     if len(names) > 1:
         raise InvalidTarget(
             f"classes are predicted for one column, not {', '.join(names)}: train one model each"
         )
-    return class_targets(names[0], graphs, fitting=False)
+    classes = class_targets(names[0], graphs, fitting=False)
+    return classes, classes.codes
 
 
-def _hide(graphs: GraphSet, columns: Sequence[Column], n_labelled: int) -> GraphSet:
-    """`graphs` with the values of the first `n_labelled` only."""
-    for column in columns:
-        values = graphs.graph[column.name].copy()
-        values[n_labelled:] = {"float": np.nan, "text": "", "categorical": column.unknown}[column.kind]
-        graphs = graphs.with_column("graph", column, values)
-    return graphs
-
-
-def _count(name: str, asked: float | None, n_labelled: int) -> int:
-    if asked is None:
-        return min(round(0.1 * n_labelled), MOST_HELD_OUT)
-    if not asked >= 0 or (asked >= 1 and asked != int(asked)):
-        raise InvalidParameter(f"{name}={asked:g}: expected a share below 1, or a whole number of graphs")
-    return int(asked) if asked >= 1 or not asked else max(1, round(asked * n_labelled))
-
-
-def _labelled(asked: int | None, n_known: int, held_out: tuple[int, int]) -> int:
-    left = n_known - sum(held_out)
-    if asked is not None and asked < 2:
-        raise InvalidParameter(f"labelled={asked}: expected at least two graphs to learn from")
-    if left < max(2, asked or 0):
+def _counts(n_known: int, labelled: int | None, *held_out: float | None) -> Counts:
+    """How many graphs to learn from, to validate and to test on."""
+    taken = []
+    for name, asked in zip(("validation", "test"), held_out, strict=True):
+        if asked is None:
+            taken.append(min(round(0.1 * n_known), MOST_HELD_OUT))
+        elif not asked >= 0 or (asked >= 1 and asked != int(asked)):
+            raise InvalidParameter(f"{name}={asked:g}: expected a share below 1, or a whole number of graphs")
+        else:
+            taken.append(int(asked) if asked >= 1 or not asked else max(1, round(asked * n_known)))
+    if labelled is not None and labelled < 2:
+        raise InvalidParameter(f"labelled={labelled}: expected at least two graphs to learn from")
+    left, needed = n_known - sum(taken), max(2, labelled or 0)
+    if left < needed:
         raise InvalidParameter(
-            f"{n_known:,} graphs are labelled, of which {held_out[0]:,} are for validation and "
-            f"{held_out[1]:,} for test: {max(left, 0):,} are left, but "
-            f"{max(2, asked or 0):,} are needed to learn from"
+            f"{n_known:,} graphs are labelled, of which {taken[0]:,} are for validation and {taken[1]:,} for "
+            f"test: {max(left, 0):,} are left, but {needed:,} are needed to learn from"
         )
-    return left if asked is None else asked
+    return left if labelled is None else labelled, taken[0], taken[1]
 
 
-def _at_random(
-    rows: IntArray, codes: IntArray | None, labelled: int, held_out: tuple[int, int], seed: int
-) -> Split:
-    validation, test = held_out
+def _at_random(rows: IntArray, codes: IntArray | None, counts: Counts, seed: int) -> list[IntArray]:
+    """Graphs to learn from, to validate and to test on, and the rest of the labelled ones."""
+    labelled, validation, test = counts
     drawn = semi_supervised_split(len(rows), labelled=labelled, validation=validation, test=test, seed=seed)
-    order = np.concatenate([drawn.test, drawn.validation, drawn.labelled, drawn.unlabelled])
+    order = rows[np.concatenate([drawn.test, drawn.validation, drawn.labelled, drawn.unlabelled])]
     if codes is not None:  # an order in which every stretch has about the shares of classes of the whole
         place = np.zeros(len(rows))
-        for code in range(codes.max() + 1):
+        for code in np.unique(codes[rows]):
             members = np.flatnonzero(codes[order] == code)
-            place[members] = (np.arange(len(members)) + 0.5) / max(len(members), 1)
+            place[members] = (np.arange(len(members)) + 0.5) / len(members)
         order = order[np.argsort(place, kind="stable")]
-    tested, validated, learned, rest = np.split(rows[order], np.cumsum([test, validation, labelled]))
-    return Split(learned, validated, tested, unlabelled=rest)
+    tested, judged, learned, rest = np.split(order, np.cumsum([test, validation, labelled]))
+    return [learned, judged, tested, rest]
 
 
 def _by_scaffold(
-    graphs: GraphSet, known: NDArray[np.bool_], labelled: int, held_out: tuple[int, int], seed: int
-) -> Split:
-    first, second = held_out[0] / known.sum(), held_out[1] / known.sum()
+    graphs: GraphSet, known: NDArray[np.bool_], counts: Counts, seed: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The same, and with the rest those without a label."""
+    first, second = counts[1] / known.sum(), counts[2] / known.sum()
     split = split_by_scaffold(graphs, known, (1 - first - second, first, second), seed)
     rng = np.random.default_rng(seed)
-    order, validation = rng.permutation(split.labelled), rng.permutation(split.validation)
-    rest = np.concatenate([order[labelled:], split.unlabelled])
-    return replace(split, labelled=order[:labelled], validation=validation, unlabelled=rest)
+    order, judged = rng.permutation(split.labelled), rng.permutation(split.validation)
+    rest = np.concatenate([order[counts[0] :], split.unlabelled])
+    return order[: counts[0]], judged, split.test, rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,13 +12,13 @@ from typing import Any, Literal
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.data.labels import Task
 from infograph.data.units import graph_column
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
 from infograph.learn.parts import Parts
 from infograph.learn.predictions import errors_of
-from infograph.learn.tune import AnnounceGrid, Trial, search_settings
-from infograph.parameters import described
+from infograph.learn.tune import Trial, grid_of, least_error
+from infograph.parameters import changed, described
 from infograph.progress import WRONG, Watcher, validation_unit
 
 References = Literal["none", "usual", "all"]
@@ -73,43 +73,52 @@ def learn(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     watchers: Sequence[Watcher] = (),
-    announce: AnnounceGrid | None = None,
+    announce: Callable[[str], None] = lambda line: None,
 ) -> Learned:
     """Train an estimator and judge it.
 
     Args:
         estimator: not fitted yet; it is the model afterwards, unless there is a grid.
         parts: what to learn from.
-        grid: settings to choose on the validation graphs, see `infograph.learn.tune`.
+        grid: setting -> values. Every combination is trained, and the one with the least error on the
+            validation graphs is the model.
         validate_on: how many validation graphs drive schedule and choice; all of them are used at the end.
         references: which methods to compare with.
         checkpoint, resume, watchers: as in `fit`.
-        announce: called before each combination of the grid.
+        announce: called with a line before each combination.
     """
     if validate_on is not None and validate_on < 1:
         raise InvalidParameter(f"validate_on={validate_on}: expected at least one graph")
     chosen_by = (parts.validation[:validate_on], parts.y) if len(parts.validation) else None
-    trials: tuple[Trial, ...] = ()
-    if grid:
-        if chosen_by is None:
-            raise InvalidParameter(f"a search over {', '.join(grid)} needs validation graphs: hold some out")
-        if checkpoint is not None:
-            raise InvalidParameter("a search over settings keeps no checkpoint: give each setting one value")
-        found = search_settings(
-            estimator, grid, parts.train, parts.y, validation=chosen_by, watchers=watchers, announce=announce
-        )
-        model, trials = found.best, found.trials
-    else:
-        model = estimator.fit(
-            parts.train,
-            parts.y,
-            validation=chosen_by,
-            checkpoint=checkpoint,
-            resume=resume,
-            watchers=watchers,
-        )
-    rows = [*error_rows(model._parts()["objective"].title, model, parts), *reference_rows(parts, references)]
-    return Learned(model, parts, tuple(rows), trials)
+    fitting: dict[str, Any] = {"validation": chosen_by, "watchers": watchers}
+    if not grid:
+        model = estimator.fit(parts.train, parts.y, **fitting, checkpoint=checkpoint, resume=resume)
+        return Learned(model, parts, tuple(_rows(model, parts, references)))
+    if chosen_by is None:
+        raise InvalidParameter(f"a search over {', '.join(grid)} needs validation graphs: hold some out")
+    if checkpoint is not None:
+        raise InvalidParameter("a search over settings keeps no checkpoint: give each setting one value")
+    settings, trials, best = grid_of(grid), [], estimator  # type: list[Any], list[Trial], SemiSupervised
+    for number, setting in enumerate(settings, start=1):
+        shown = ", ".join(f"{name} {value:g}" for name, value in setting.items())
+        announce(f"setting {number} of {len(settings)}: {shown}")
+        model = changed(estimator, setting)
+        try:
+            history = model.fit(parts.train, parts.y, **fitting).history_
+        except TrainingDiverged as problem:
+            trials.append(Trial(setting, math.nan, 0, str(problem)))
+            continue
+        error = least_error(history)
+        if not any(trial.error <= error for trial in trials):
+            best = model
+        trials.append(Trial(setting, error, len(history)))
+    if best is estimator:
+        raise TrainingDiverged(f"all {len(settings)} combinations of {', '.join(grid)} diverged: lower lr")
+    return Learned(best, parts, tuple(_rows(best, parts, references)), tuple(trials))
+
+
+def _rows(model: SemiSupervised, parts: Parts, references: References) -> list[ErrorRow]:
+    return [*error_rows(model._parts()["objective"].title, model, parts), *reference_rows(parts, references)]
 
 
 def unit_of(parts: Parts) -> str:
@@ -121,12 +130,6 @@ def unit_of(parts: Parts) -> str:
 def runs_of(estimator: SemiSupervised, grid: Mapping[str, Sequence[Any]]) -> int:
     """How many networks will be trained."""
     return math.prod(map(len, grid.values())) * max(1, estimator.n_models)
-
-
-def announcement(number: int, total: int, settings: Mapping[str, Any]) -> str:
-    """A line on the combination that is trained next."""
-    chosen = ", ".join(f"{name} {value:g}" for name, value in settings.items())
-    return f"setting {number} of {total}: {chosen}"
 
 
 @dataclass(frozen=True)
@@ -155,26 +158,22 @@ def error_rows(method: str, model: GraphPredictor, parts: Parts) -> list[ErrorRo
 def gaps(rows: Sequence[ErrorRow], parts: Parts) -> list[str]:
     """Why errors are missing: nothing was held out, or nothing that has a value of a target."""
     reasons = []
-    for name, graphs in (("validation", parts.validation), ("test", parts.test)):
-        if not len(graphs):
+    for name in ("validation", "test"):
+        lost = dict.fromkeys(row.target for row in rows if math.isnan(getattr(row, name)))
+        if not parts.counts[name]:
             reasons.append(
-                f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out for "
-                f"{name}; label more, or hold some out."
+                f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out for it."
             )
-            continue
-        empty = dict.fromkeys(row.target for row in rows if math.isnan(getattr(row, name)))
-        reasons += [
-            f"There is no {name} error of {target}: not one of its {len(graphs):,} graphs has a value."
-            for target in empty
-        ]
+        else:
+            reasons += [
+                f"There is no {name} error of {target}: not one graph has a value." for target in lost
+            ]
     return reasons
 
 
 def reference_rows(parts: Parts, which: References = "usual") -> Iterator[ErrorRow]:
-    """The errors of the methods to beat, fitted to the same labels.
-
-    "usual" are the mean and, where nodes have categories, least squares on their counts; "all" adds a random
-    forest on Morgan fingerprints, for molecules.
+    """The errors of the methods to beat, fitted to the same labels: "usual" are the mean and, where nodes
+    have categories, least squares on their counts; "all" adds a forest on fingerprints, for molecules.
     """
     mean, counts, forest = NAMES[parts.task]
     schema, labelled = parts.train.schema, parts.train[: parts.n_labelled]

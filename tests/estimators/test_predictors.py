@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import infograph
 from infograph import (
     GIN,
     AtomCounts,
     Column,
-    FingerprintForest,
     InfoGraph,
     InfoGraphClassifier,
     MeanPredictor,
@@ -23,7 +21,6 @@ from infograph import (
     load_dataset,
 )
 from infograph.errors import InvalidGraph, InvalidTarget, TargetWarning
-from infograph.estimators.base import r_squared
 from infograph.learn.predictions import predict_table
 
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCC", "CCOC", "c1ccncc1", "CNC", "OCC(O)CO", "CC#N"] * 3
@@ -84,25 +81,9 @@ def test_scores_by_name_type_and_unit(graphs):
     assert model.score(graphs, y.astype(float)) == model.score(graphs, y)
 
 
-def test_scores_of_constant_huge_and_tiny_targets(graphs):
+def test_scores_of_constant_targets(graphs):
     model = MeanPredictor().fit(graphs[:3], [1.0, 2.0, 3.0])
     assert (model.score(graphs[:2], [2.0, 2.0]), model.score(graphs[:2], [3.0, 3.0])) == (1, 0)
-    given, predicted = np.random.default_rng(0).normal(size=(2, 9))
-    for factor in (1e-200, 1e200):
-        assert r_squared(given * factor, predicted * factor) == pytest.approx(r2_score(given, predicted))
-
-
-def test_searches_of_scikit_learn(graphs):
-    folds = KFold(2, shuffle=True, random_state=0)
-    grid = {"radius": [1, 2], "n_bits": [64, 128]}
-    search = GridSearchCV(FingerprintForest(n_trees=3), grid, cv=folds).fit(graphs, SIZE)
-    assert search.best_estimator_.n_bits == search.best_params_["n_bits"]
-    assert np.array_equal(search.best_estimator_.predict(graphs), search.predict(graphs))
-    scored = GridSearchCV(AtomCounts(task="classification"), {"columns": [None]}, scoring="roc_auc", cv=2)
-    assert 0 <= scored.fit(graphs, CLASSES == "long").best_score_ <= 1
-    gaps = [None if i < 4 else label for i, label in enumerate(CLASSES)]
-    scores = cross_val_score(MeanPredictor("classification"), graphs, gaps, cv=folds, error_score="raise")
-    assert np.isfinite(scores).all()
 
 
 def test_what_minus_one_means():

@@ -123,11 +123,11 @@ def test_models_say_what_they_cannot_do(classifier, tmp_path):
     vectors = InfoGraph(dim=8, epochs=0, encoder=GIN(layers=2)).fit(molecules())
     counts = AtomCounts().fit(molecules(), "size")
     for call, message in (
-        (lambda: predict_table(vectors, molecules()), "an InfoGraph makes vectors and predicts nothing"),
-        (lambda: check_embeds(counts), "an AtomCounts has no transform"),
+        (lambda: predict_table(vectors, molecules()), "InfoGraph makes vectors and predicts nothing"),
+        (lambda: check_embeds(counts), "AtomCounts has no transform"),
         (lambda: predict_table(counts, molecules(), probabilities=True), "no probabilities of classes"),
-        (lambda: predict_table(counts, molecules(), std=True), "an AtomCounts is no ensemble"),
-        (lambda: predict_table(classifier, molecules(), std=True), "one network .* n_models=5"),
+        (lambda: predict_table(counts, molecules(), std=True), "AtomCounts is no ensemble"),
+        (lambda: predict_table(classifier, molecules(), std=True), "no ensemble .* n_models=5"),
         (lambda: check_place(tmp_path / "predictions.xlsx"), r"\.parquet, \.csv or \.json files"),
     ):
         with pytest.raises(InvalidParameter, match=message):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from infograph import AtomCounts, InfoGraphClassifier, InfoGraphRegressor, MeanPredictor, load_dataset
-from infograph.data.cleaning import prepare
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.learn.parts import make_parts
-from infograph.learn.training import announcement, gaps, learn, reference_rows, runs_of, unit_of
+from infograph.learn.training import gaps, learn, reference_rows, runs_of, unit_of
 from tests.learn.test_predictions import SMALL, molecules
 
 
@@ -88,24 +89,36 @@ def test_without_held_out_graphs_there_are_no_errors():
 def test_a_search_is_chosen_on_validation_graphs():
     parts = make_parts(molecules(), ["size"], validation=6, test=4)
     grid = {"lam": (1e-3, 1e-4), "lr": (1e-2, 1e-5)}
-    learned = learn(InfoGraphRegressor(**SMALL, n_models=2), parts, grid=grid)
-    assert len(learned.trials) == 4
-    best = min(learned.trials, key=lambda trial: trial.error)
+    estimator, heard = InfoGraphRegressor(**SMALL, n_models=2), []
+    learned = learn(estimator, parts, grid=grid, announce=heard.append)
+    errors = []
+    for lam, lr in itertools.product(*grid.values()):
+        model = clone(estimator).set_params(lr=lr, objective__lam=lam)
+        history = model.fit(parts.train, "size", validation=(parts.validation, "size")).history_
+        errors.append(np.mean([min(r["validation"] for r in history if r["model"] == m) for m in (1, 2)]))
+    assert [trial.error for trial in learned.trials] == pytest.approx(errors)
+    assert not hasattr(estimator, "models_")
+    best = learned.trials[int(np.argmin(errors))]
     assert (learned.model.objective.lam, learned.model.lr) == tuple(best.settings.values())
+    assert heard[1] == "setting 2 of 4: lam 0.001, lr 1e-05"
     assert len(learned.to_dict()["search"]) == 4 and gaps(learned.rows, parts) == []
     assert runs_of(InfoGraphRegressor(n_models=2), grid) == 8
-    assert announcement(1, 4, {"lam": 1e-3}) == "setting 1 of 4: lam 0.001"
     with pytest.raises(InvalidParameter, match="keeps no checkpoint"):
         learn(InfoGraphRegressor(**SMALL), parts, grid=grid, checkpoint="state")
     with pytest.raises(InvalidParameter, match="validate_on=0"):
         learn(InfoGraphRegressor(**SMALL), parts, validate_on=0)
 
 
-def test_repeated_molecules_are_reported_and_resolved():
-    graphs = molecules()[[0, 1, 2, 0, 3]]
-    same, notes = prepare(graphs, ["size"])
-    assert same is graphs
-    assert notes[0].startswith("1 molecule stands there more than once (2 of 5 graphs)")
-    less, report = prepare(graphs, ["size"], duplicates="mean")
-    assert len(less) == 4 and "Rule mean" in report[0]
-    assert prepare(molecules(), ["size"])[1] == []
+def test_a_combination_that_diverges_is_no_choice(monkeypatch):
+    parts, fit = make_parts(molecules(), ["size"], validation=6, test=4), InfoGraphRegressor.fit
+
+    def sometimes(self, *args, **more):
+        if self.objective.lam > 0.5:
+            raise TrainingDiverged("no")
+        return fit(self, *args, **more)
+
+    monkeypatch.setattr(InfoGraphRegressor, "fit", sometimes)
+    found = learn(InfoGraphRegressor(**SMALL), parts, grid={"lam": [1.0, 1e-3]})
+    assert math.isnan(found.trials[0].error) and found.model.objective.lam == 1e-3
+    with pytest.raises(TrainingDiverged, match="all 2 combinations of lam diverged: lower lr"):
+        learn(InfoGraphRegressor(**SMALL), parts, grid={"lam": [1.0, 2.0]})

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import math
 
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
 from typer.testing import CliRunner
 
-from infograph import GIN, Auto, InfoGraph, InfoGraphRegressor, InfoGraphStar, load, search_settings
+from infograph import GIN, InfoGraph, InfoGraphRegressor, load
 from infograph.cli.app import app
 from infograph.data.convert import as_graphset
 from infograph.data.schema import Column
@@ -192,58 +190,6 @@ def test_the_command(tmp_path):
     assert isinstance(wrong.exception, InvalidParameter) and "ends of a range" in str(wrong.exception)
 
 
-# ---- every combination, on validation graphs
-
-BASE = InfoGraphRegressor(epochs=2, dim=8, steps_per_epoch=3, encoder=Auto(layers=2))
-
-
-def test_every_combination_is_trained_and_the_best_is_kept():
-    graphs, grid = labelled(30), {"lam": [1e-3, 1.0], "lr": [1e-2, 1e-3]}
-    heard = []
-    found = search_settings(
-        BASE, grid, graphs, "length", validation=0.25, announce=lambda *given: heard.append(given)
-    )
-    errors = []
-    for lam, lr in itertools.product(*grid.values()):
-        model = clone(BASE).set_params(lr=lr, objective=InfoGraphStar(lam=lam))
-        model.fit(graphs, "length", validation=0.25)
-        errors.append(min(record["validation"] for record in model.history_))
-    assert [trial.error for trial in found.trials] == errors and found.chosen.error == min(errors)
-    assert found.chosen.settings == {"lam": found.best.objective.lam, "lr": found.best.lr}
-    assert min(record["validation"] for record in found.best.history_) == min(errors)
-    assert heard[1] == (2, 4, {"lam": 1e-3, "lr": 1e-3}) and not hasattr(BASE, "models_")
-
-
-def test_a_combination_that_diverges_is_no_choice(monkeypatch):
-    fit, graphs = InfoGraphRegressor.fit, labelled(30)
-
-    def sometimes(self, *args, **more):
-        if self.objective.lam > 0.5:
-            raise TrainingDiverged("no")
-        return fit(self, *args, **more)
-
-    monkeypatch.setattr(InfoGraphRegressor, "fit", sometimes)
-    found = search_settings(BASE, {"lam": [1.0, 1e-3]}, graphs, "length")
-    assert math.isnan(found.trials[0].error) and found.best.objective.lam == 1e-3
-    with pytest.raises(TrainingDiverged, match="all 2 combinations of lam diverged: lower lr"):
-        search_settings(BASE, {"lam": [1.0, 2.0]}, graphs, "length")
-
-
 def test_error_of_an_ensemble_is_the_mean_of_its_networks():
     history = [{"model": m, "validation": v} for m, v in ((1.0, 3.0), (1.0, 2.0), (2.0, 4.0), (2.0, 5.0))]
     assert least_error(history) == 3.0
-
-
-@pytest.mark.parametrize(
-    ("grid", "validation", "message"),
-    [
-        ({}, 0.1, "nothing to search"),
-        ({"lambda": [1]}, 0.1, "'lambda' is no parameter of InfoGraphRegressor or Auto"),
-        ({"lam": 1e-3}, 0.1, "lam=0.001: expected a list of values"),
-        ({"lam": []}, 0.1, "expected a list of values"),
-        ({"lam": [1.0]}, None, "a search needs validation graphs"),
-    ],
-)
-def test_grids_that_cannot_be_searched(grid, validation, message):
-    with pytest.raises(InvalidParameter, match=message):
-        search_settings(BASE, grid, labelled(9), "length", validation=validation)

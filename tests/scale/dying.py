@@ -16,14 +16,13 @@ from torch import distributed as dist
 
 from infograph.estimators import distributed
 from infograph.estimators.base import load
-from infograph.estimators.infograph import InfoGraph
 from infograph.scale.embed import Embedder, _attempt
 
 ROOT = Path(__file__).parents[2]
 MARKS = "INFOGRAPH_TEST_MARKS"
 DIED = "died"
 VICTIM, EPOCH, STEP = 1, 3, 2  # the rank of the worker of a training run that dies, and when
-_train, _run, _work = InfoGraph._train_here, distributed._run_on_ray, distributed._train_loop
+_train, _run, _work = distributed.train, distributed._run_on_ray, distributed._train_loop
 
 
 def let_die(monkeypatch, marks):
@@ -44,14 +43,14 @@ def attempt_and_die(job, shard):
     return _attempt(Embedder(job, load(job.model)), shard, die)
 
 
-def train_and_die(self, source, plan, watchers, **shared):
-    """`InfoGraph._train_here` with an end."""
+def train_and_die(*given, watchers=(), **options):
+    """`train` with an end."""
 
     def die(now):
         if (dist.get_rank(), now.epoch, now.step) == (VICTIM, EPOCH, STEP) and _am_the_one():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return _train(self, source, plan, [*watchers, die], **shared)
+    return _train(*given, watchers=[*watchers, die], **options)
 
 
 def run_on_ray(folder, workers, gpus):
@@ -62,7 +61,7 @@ def run_on_ray(folder, workers, gpus):
 
 def work_on_ray(given):
     """One of them."""
-    InfoGraph._train_here = train_and_die
+    distributed.train = train_and_die
     _work(given)
 
 
@@ -79,5 +78,5 @@ def _marks():
 
 
 if __name__ == "__main__":
-    InfoGraph._train_here = train_and_die
+    distributed.train = train_and_die
     distributed.main(Path(sys.argv[1]))

@@ -12,9 +12,9 @@ from torch import distributed as dist
 
 from infograph import InfoGraph
 from infograph.data.convert import as_graphset
+from infograph.estimators.distributed import deal, shared_loss
 from infograph.nn.norm import sharing
 from infograph.parameters import changed
-from infograph.train.loop import SharedLoss, deal
 from tests.scale.conftest import molecules
 
 
@@ -47,7 +47,7 @@ def main(store, rank, workers, cases):
         estimator, source, graphs = build(settings)
         network = estimator.network_
         part = deal(np.arange(len(graphs)), source.costs, workers)[rank]
-        loss = SharedLoss(network, estimator.objective_.loss)  # joins gradients as long as it is there
+        loss = shared_loss(network, estimator.objective_.loss)  # joins gradients as long as it is there
         with sharing(group):
             found = outcome(network, loss(source.batch(part)))
         np.savez(store.with_name(f"case{number}-rank{rank}.npz"), **found)
