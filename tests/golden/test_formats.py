@@ -35,6 +35,8 @@ import infograph
 from infograph import GraphIndex, GraphSet
 from infograph.data.colours import open_colouring, refine
 from infograph.data.graphset import align
+from infograph.io import json_ready
+from infograph.parameters import flat
 from tests.golden.test_results import told
 
 FORMAT1 = Path(__file__).parent / "format1"
@@ -149,6 +151,14 @@ def test_a_model_gives_what_it_gave(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_the_settings_of_a_model_are_what_they_were(name):
+    saved = json.loads((FORMAT1 / "models" / name / "config.json").read_text())["params"]
+    found = json_ready(flat(model_of(name)))
+    for setting in saved.keys() - {"max_nodes", "max_minutes", "memory_mb"}:  # bounded the work
+        assert saved[setting] in (found[setting], "custom"), setting
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_a_model_can_be_saved_again(name, tmp_path):
     again = load(name, model_of(name).save(tmp_path / "model"))
     for call, found in answers(name, again, list(expected(name))).items():
@@ -226,6 +236,30 @@ def test_a_saved_set_has_its_arrays(name, opened):
             values = getattr(graphs, level)[column["name"]]
             assert_close(values, arrays.pop(f"{level}_{place}"), 0.0, column["name"])
     assert not arrays
+
+
+@pytest.mark.parametrize("name", ["networks", "weighted"])
+def test_a_saved_set_means_what_its_lines_say(name):
+    """The arrays of the set against the JSON lines it was read from, which nothing of the package made."""
+    lines = [json.loads(line) for line in (FORMAT1 / "inputs" / f"{name}.jsonl").read_text().splitlines()]
+    graphs = graphs_of(name)
+    assert graphs.ids.tolist() == [line["id"] for line in lines]
+    for graph, line in zip(graphs, lines, strict=True):
+        assert graph.n_nodes == len(line["nodes"])
+        for column in graph.schema.node:
+            given = [node[column.name] for node in line["nodes"]]
+            found = graph.values("node", column.name).tolist()
+            assert found == (pytest.approx(given) if column.kind == "float" else given)
+        edge = graph.schema.edge[0].name
+        found = zip(*graph.edge_index.tolist(), graph.values("edge", edge).tolist(), strict=True)
+        arcs = [(u, v, about[edge]) for u, v, about in line["edges"]]
+        if not line.get("directed", False):
+            arcs += [(v, u, about) for u, v, about in arcs]
+        assert sorted(found) == sorted(arcs)
+        for column in graph.schema.graph:
+            (value,) = graph.values("graph", column.name).tolist()
+            given = line[column.name]
+            assert value == (pytest.approx(float("nan"), nan_ok=True) if given is None else given)
 
 
 def test_files_of_graphs_are_read_as_they_were():
