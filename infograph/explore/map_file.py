@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet
+from infograph.data.vectors import arrow_column
 from infograph.errors import InvalidParameter
 from infograph.explore.atlas import Atlas, own_names
 from infograph.index import GraphIndex
@@ -38,17 +39,11 @@ MAX_CHARACTERS = 500  # of a text that is shown
 def write_map(
     index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: OnProgress | None = None
 ) -> Path:
-    """Write a page that needs no server and no network: map, colours, ids, neighbours, drawings.
+    """Write a page that needs no server and no network, whole or not at all.
 
     Of more than 2,000 graphs only 2,000 have drawings; of more than 20,000 none has a list of neighbours, or
-    the columns that cannot colour the map, such as SMILES.
-    New graphs cannot be placed: that needs the model, and so `infograph explore`.
-
-    Args:
-        index: the index.
-        atlas: made from it.
-        path: the HTML file; it appears whole or not at all.
-        progress: called with drawings done and drawings in all.
+    the columns that cannot colour the map, such as SMILES. New graphs cannot be placed: that needs the model.
+    `progress` is called with drawings done and drawings in all.
     """
     check_writable(path)
     data = escaped_json(map_data(index, atlas, progress))
@@ -132,37 +127,22 @@ def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = Non
     return draw_graph(one, 0, scores=scores, size=SIZES[size], theme=transparent)
 
 
-def write_points(index: GraphIndex, atlas: Atlas, path: str | Path, *, vectors: bool = False) -> Path:
-    """Write every graph with its place on the map to a Parquet file, whole or not at all.
+def write_points(index: GraphIndex, atlas: Atlas, path: str | Path) -> Path:
+    """Write every graph with its place on the map to a `.parquet` file, whole or not at all.
 
     Columns are `id`, the user's, `cluster` (from 1, missing in none), `outlier score`, `map_x` and `map_y`.
-
-    Args:
-        index: the index.
-        atlas: made from it.
-        path: the `.parquet` file.
-        vectors: whether the column `vector` is written.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
-
-    def column(values: NDArray[Any]) -> Any:
-        try:
-            return pa.array(values.tolist())
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers and texts together are texts
-            return pa.array([None if value is None else str(value) for value in values.tolist()])
 
     if Path(path).suffix != ".parquet":
         raise InvalidParameter(f"{path}: points are written to a .parquet file")
     names = own_names(index.columns)
     columns: dict[str, Any] = {"id": pa.array(index.ids.tolist())}
-    columns |= {names[name]: column(values) for name, values in index.columns.items()}
+    columns |= {names[name]: arrow_column(values) for name, values in index.columns.items()}
     columns["cluster"] = pa.array(atlas.clusters + 1, mask=atlas.clusters < 0)
     columns["outlier score"] = pa.array(atlas.outliers)
     columns["map_x"], columns["map_y"] = (pa.array(axis) for axis in np.ascontiguousarray(atlas.points.T))
-    if vectors:
-        flat = pa.array(np.ascontiguousarray(index.vectors).ravel())
-        columns["vector"] = pa.FixedSizeListArray.from_arrays(flat, index.vectors.shape[1])
     with replaced_file(path) as work:
         parquet.write_table(pa.table(columns), work)
     return Path(path)

@@ -128,9 +128,6 @@ class ClusterDescription:
         share: of all graphs.
         representative: the position of its medoid, the member nearest to all others.
         representative_id: the user's id of that graph.
-        nodes, edges: medians in the cluster (an undirected edge counts once).
-        majority: class column -> its most frequent class here and that class's share of the known values.
-        medians: number column -> its median here and among all graphs.
         findings: what is significantly different here, and notably so, the surest first of each kind.
     """
 
@@ -139,10 +136,6 @@ class ClusterDescription:
     share: float
     representative: int
     representative_id: str | int
-    nodes: float
-    edges: float
-    majority: dict[str, tuple[str, float]]
-    medians: dict[str, tuple[float, float]]
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
@@ -178,26 +171,14 @@ def describe_clusters(
     if columns is None:
         columns = [c.name for c in graphs.schema.graph if c.kind != "text" and c.width == 1]
     values = {name: graph_values(graphs, name) for name in columns}
-    edges = edge_counts(graphs)
-    tested = _corrected(list(_candidates(graphs, values, edges, clusters))) if len(clusters) else []
+    tested = _corrected(list(_candidates(graphs, values, clusters))) if len(clusters) else []
     found = []
-    for label in range(len(clusters)):
-        members, own = clusters.members(label), [row[label] for row in tested]
+    for label, size in enumerate(clusters.sizes):
+        members = clusters.members(label)
         centre = int(members[medoid(clusters.points[members])])
-        classes = {n: count_classes(v[members]) for n, v in values.items() if not is_continuous(v)}
-        description = ClusterDescription(
-            label=label,
-            size=len(members),
-            share=len(members) / len(graphs),
-            representative=centre,
-            representative_id=graphs.ids[[centre]].tolist()[0],
-            nodes=float(np.median(graphs.sizes[members])),
-            edges=float(np.median(edges[members])),
-            majority={n: (c[0][0], c[0][1] / sum(count for _, count in c)) for n, c in classes.items() if c},
-            medians={f.name: (f.inside, f.overall) for f in own if f.kind == "number"},
-            findings=tuple(sorted((f for f in own if f.notable), key=lambda finding: finding.p_value)),
-        )
-        found.append(description)
+        notable = sorted((row[label] for row in tested if row[label].notable), key=lambda f: f.p_value)
+        own_id = graphs.ids[[centre]].tolist()[0]
+        found.append(ClusterDescription(label, size, size / len(graphs), centre, own_id, tuple(notable)))
     return found
 
 
@@ -211,7 +192,7 @@ def edge_counts(graphs: GraphSet) -> Floats:
 
 
 def _candidates(
-    graphs: GraphSet, values: dict[str, NDArray[Any]], edges: Floats, clusters: Clusters
+    graphs: GraphSet, values: dict[str, NDArray[Any]], clusters: Clusters
 ) -> Iterator[list[Finding]]:
     """What is looked at: per candidate one finding for each cluster, not yet corrected."""
     labels, n = clusters.labels, len(clusters)
@@ -224,7 +205,7 @@ def _candidates(
         for value, _ in count_classes(column)[:MOST_CLASSES]:
             yield share_findings("class", name, value, spelled == value, labels[known], n)
     yield number_findings("size", "nodes", graphs.sizes.astype(np.float64), labels, n)
-    yield number_findings("size", "edges", edges, labels, n)
+    yield number_findings("size", "edges", edge_counts(graphs), labels, n)
     # Of molecules only the elements: charges and hydrogens follow from them and from the groups.
     element = [c for c in graphs.schema.node if c.name == ELEMENT.name and c.kind == "categorical"]
     for c in element or [c for c in graphs.schema.features("node") if c.kind == "categorical"]:

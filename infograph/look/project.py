@@ -82,12 +82,15 @@ def project(
 
 
 def _tsne(components: Floats, plane: Floats, random_state: int) -> Floats:
-    perplexity = min(PERPLEXITY, (len(components) - 1) / 3)
-    start = plane / plane[:, 0].std() * 1e-4  # small, as t-SNE asks; ordered, so that the map is stable
     layout = TSNE(
-        2, perplexity=perplexity, init=start, learning_rate="auto", random_state=random_state, n_jobs=1
-    ).fit_transform(components)
-    return np.asarray(layout, dtype=np.float64)
+        2,
+        perplexity=min(PERPLEXITY, (len(components) - 1) / 3),
+        init=plane / plane[:, 0].std() * 1e-4,  # small, as t-SNE asks; ordered, so that the map is stable
+        learning_rate="auto",
+        random_state=random_state,
+        n_jobs=1,
+    )
+    return np.asarray(layout.fit_transform(components), dtype=np.float64)
 
 
 def _umap(components: Floats, plane: Floats, random_state: int) -> Floats:
@@ -110,9 +113,8 @@ def principal_components(vectors: NDArray[Any], components: int, *, residual: bo
     Columns are standardised first and constant columns left out. The sign of a direction is such that its
     largest weight is positive: the same vectors always have the same coordinates.
 
-    The correlation of D columns is a (D, D) matrix whatever the number of graphs, so vectors are read in
-    blocks and never copied as a whole. Not IncrementalPCA: with few components it is another result than PCA
-    (the batches before are cut to these), with all of them it takes three times as long.
+    Vectors are read in blocks and never copied as a whole. Not IncrementalPCA: with few components it is
+    another result than PCA (the batches before are cut to these), with all it takes three times as long.
 
     Args:
         vectors: one row per graph, finite.

@@ -46,7 +46,7 @@ def test_what_would_fail_after_the_work_is_refused_before_it(run, folder, monkey
         port = taken.getsockname()[1]
         result = run(folder, "--port", port, "--no-browser")
     assert isinstance(result.exception, InvalidParameter)
-    assert str(result.exception).startswith(f"port {port} of 127.0.0.1 is in use: choose another")
+    assert f"cannot listen on port {port} of 127.0.0.1: Address already in use" in str(result.exception)
     monkeypatch.setattr("infograph.explore.guard.NEEDED", ("fastapi", "no_such_server"))
     result = run(folder, "--no-browser")
     assert isinstance(result.exception, MissingExtra) and "infograph[explore]" in str(result.exception)

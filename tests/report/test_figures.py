@@ -93,7 +93,10 @@ def test_any_name_can_be_drawn(name: str) -> None:
 
 
 def test_a_figure_in_a_page_has_the_colours_of_the_page() -> None:
+    before = dict(matplotlib.rcParams)
     svg = as_svg(history_figure(HISTORY))
+    assert dict(matplotlib.rcParams) == before  # the user's
+    assert "data:image/png;base64" in as_svg(map_figure(np.tile(POINTS, (50, 1)), None))  # of many points
     assert not re.search("|".join((*LIGHT.hues, LIGHT.ink, LIGHT.page)), svg)
     assert "http" not in svg and "loss" in svg and svg == as_svg(history_figure(HISTORY))
     css = TEMPLATES.get_template("page.css").render()
@@ -102,12 +105,6 @@ def test_a_figure_in_a_page_has_the_colours_of_the_page() -> None:
         assert all(f"--hue{place}: {hue};" in rules for place, hue in enumerate(theme.hues))
         names = ("page", "ink", "faint", "missing")
         assert all(f"--{name}: {getattr(theme, name)};" in rules for name in names)
-
-
-def test_a_map_of_very_many_points_is_an_image_inside_its_svg() -> None:
-    points = np.random.default_rng(0).normal(size=(20_000, 2))
-    assert "data:image/png;base64" in as_svg(map_figure(points, None))
-    assert "data:image" not in as_svg(map_figure(POINTS, None))
 
 
 def test_every_term_of_a_history_has_a_panel_and_the_error_its_unit(tmp_path: Path) -> None:
@@ -139,14 +136,6 @@ def test_a_history_as_a_table(tmp_path: Path) -> None:
     with write_history(HISTORY, tmp_path / "history.csv").open(newline="") as file:
         written = list(csv.DictReader(file))
     assert [float(row["validation"]) for row in written] == ERRORS and list(written[0]) == list(HISTORY[0])
-
-
-def test_pyplot_of_the_user_is_left_alone() -> None:
-    before = dict(matplotlib.rcParams)
-    as_svg(map_figure(POINTS, None))
-    assert dict(matplotlib.rcParams) == before
-    if "matplotlib.pyplot" in sys.modules:
-        assert sys.modules["matplotlib.pyplot"].get_fignums() == []
 
 
 def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
