@@ -28,7 +28,7 @@ from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
 from infograph.look.describe import cluster_sentence, edge_counts, percent
 from infograph.look.project import Method, choose_method, project
-from infograph.progress import OnProgress, Watch
+from infograph.progress import Watch
 
 ATLAS = "atlas"  # the folder inside that of the index, with one per method and seed
 MAX_IDS = 20_000  # graphs whose ids the page has from the start
@@ -158,8 +158,8 @@ def _count(count: int, what: str) -> str:
 def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | None) -> Atlas:
     """Everything about an index that takes time; each part is a stage for `watch`."""
     watch = watch or Watch()
-    watch.stage("map", 2)
-    points = lay_out(index.vectors, method, random_state, progress=lambda done, _: watch.advance(done))
+    watch.stage("map", 1)
+    points = lay_out(index.vectors, method, random_state)
     watch.stage("clusters", len(index))
     clusters = find_clusters(
         index.vectors, random_state=random_state, progress=lambda done, _: watch.advance(done)
@@ -176,11 +176,9 @@ def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | No
     return Atlas(points, clusters.labels, outliers, descriptions, predict(index))
 
 
-def lay_out(
-    vectors: NDArray[Any], method: Method, random_state: int = 0, *, progress: OnProgress | None = None
-) -> NDArray[np.float32]:
-    """A point per vector, as `infograph.look.project.project` finds it. (G, D) -> (G, 2)."""
-    points = project(vectors, method, random_state, progress=progress)
+def lay_out(vectors: NDArray[Any], method: Method, random_state: int = 0) -> NDArray[np.float32]:
+    """A point per vector, as `infograph.look.project.project` finds it, in -1 ... 1. (G, D) -> (G, 2)."""
+    points = project(vectors, method, random_state)
     low, high = points.min(axis=0), points.max(axis=0)
     span = float((high - low).max()) / 2 or 1.0  # the same in both directions
     return np.asarray(np.clip((points - (low + high) / 2) / span, -1, 1), dtype=np.float32)
@@ -387,21 +385,26 @@ def _sentence(found: Finding) -> str:
 
 
 def region_table(index: GraphIndex, atlas: Atlas, rows: IntArray) -> str:
-    """Graphs as CSV: id, the user's columns, cluster (from 1), outlier score, map_x and map_y.
-
-    Texts that a spreadsheet would run as a formula begin with an apostrophe.
-    """
-    columns: dict[str, list[Any]] = {"id": index.ids[rows].tolist()}
-    for name, shown in own_names(index.columns).items():
-        columns[shown] = index.columns[name][rows].tolist()
-    columns["cluster"] = [None if label < 0 else label + 1 for label in atlas.clusters[rows].tolist()]
-    columns["outlier score"] = [round(score, 4) for score in atlas.outliers[rows].tolist()]
-    columns["map_x"], columns["map_y"] = atlas.points[rows].T.tolist()
+    """Graphs as CSV; texts that a spreadsheet would run as a formula begin with an apostrophe."""
+    columns = {name: values.tolist() for name, values in point_columns(index, atlas, rows).items()}
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(_cell, columns))
     writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
     return file.getvalue()
+
+
+def point_columns(index: GraphIndex, atlas: Atlas, rows: IntArray | slice) -> dict[str, NDArray[Any]]:
+    """`id`, the user's columns, `cluster` (from 1, None in none), `outlier score`, `map_x` and `map_y`."""
+    clusters = [None if label < 0 else label + 1 for label in atlas.clusters[rows].tolist()]
+    return {
+        "id": index.ids[rows],
+        **{shown: index.columns[name][rows] for name, shown in own_names(index.columns).items()},
+        "cluster": np.array(clusters, dtype=object),
+        "outlier score": atlas.outliers[rows],
+        "map_x": atlas.points[rows, 0],
+        "map_y": atlas.points[rows, 1],
+    }
 
 
 def _cell(value: Any) -> Any:

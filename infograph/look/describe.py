@@ -290,7 +290,7 @@ def _sums(labels: NDArray[np.int64], n: int, values: NDArray[Any] | None = None)
     """Sums of values, or graphs, by cluster. (n,)."""
     known = labels >= 0
     weights = np.ones(known.sum()) if values is None else values[known]
-    return np.bincount(labels[known], weights=weights, minlength=n)
+    return np.asarray(np.bincount(labels[known], weights=weights, minlength=n), np.float64)
 
 
 def _share(part: float, whole: float) -> float:

@@ -138,7 +138,8 @@ def _draw_network(
         if len(nodes) <= MOST_TITLES:
             about = f"node {node}" + (f", {names[place]}" if names[place] else "")
             about += "" if scores is None else f": {tell(float(scores[node]))}"
-        parts.append(circle(*points[place].tolist(), radius, fill[place], title=about, more=rim))
+        x, y = points[place].tolist()
+        parts.append(circle(x, y, radius, fill[place], title=about, more=rim))
     parts.append(legend)
     if noted:
         parts.append(label(margin, margin + 8, note, 11, theme.ink, more=' opacity="0.75"'))

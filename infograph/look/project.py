@@ -13,7 +13,6 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.progress import OnProgress
 
 Floats = NDArray[np.float64]
 Method = Literal["umap", "tsne", "pca"]
@@ -48,13 +47,7 @@ def umap_installed() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def project(
-    vectors: NDArray[Any],
-    method: Method = "tsne",
-    random_state: int = 0,
-    *,
-    progress: OnProgress | None = None,
-) -> Floats:
+def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 0) -> Floats:
     """A point per vector; near points are similar vectors. (G, D) -> (G, 2).
 
     Columns are standardised, reduced to at most 50 principal components, and then laid out, starting from the
@@ -65,19 +58,15 @@ def project(
         method: "umap" and "tsne" keep neighbourhoods, "pca" distances. Fewer than 6 vectors are laid out by
             PCA.
         random_state: seed.
-        progress: called after the components, and after the layout, which takes most of the time.
     """
     if method not in NAMES:
         raise InvalidParameter(f"method={method!r}: expected 'umap', 'tsne' or 'pca'")
     components = principal_components(vectors, MAP_COMPONENTS)  # (G, <= 50)
     plane = np.zeros((len(components), 2))
     plane[:, : components.shape[1]] = components[:, :2]
-    tell = progress or (lambda done, total: None)
-    tell(1, 2)
     if choose_method(len(plane), method) != "pca" and components.shape[1]:
         with threadpool_limits(1):  # sums over threads round differently from run to run
             plane = (_tsne if method == "tsne" else _umap)(components, plane, random_state)
-    tell(2, 2)
     return plane
 
 

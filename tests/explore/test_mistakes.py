@@ -165,15 +165,12 @@ def test_hosts_and_origins(client, address):
 
 def test_the_token(index, atlas):
     with asked(index, atlas, token="söcret", hosts=None) as client:
-        for given in ({}, {"X-Token": "wrong"}, {"X-Token": ""}):
-            refused(client.get("/api/atlas", headers=given), 401)
-            refused(client.get("/openapi.json", headers=given), 401)
-            refused(client.get("/app.js/../openapi.json", headers=given), 401)
+        for given in ({}, {"X-Token": "wrong"}, {"X-Token": ""}, {"Host": "anything"}):
+            for path in ("/api/atlas", "/openapi.json", "/app.js/../openapi.json", "/api/atlas?token=wrong"):
+                refused(client.get(path, headers=given), 401)
             refused(client.post("/embed", json={"graphs": ["CCO"]}, headers=given), 401)
-        refused(client.get("/api/atlas?token=wrong"), 401)
         assert client.get("/api/atlas", params={"token": "söcret"}).status_code == 200
         assert client.get("/").status_code == client.get("/app.js").status_code == 200  # hold no data
-        refused(client.get("/api/atlas", headers={"Host": "anything"}), 401)
     with asked(index, atlas, token="secret") as client:
         assert client.get("/api/atlas", headers={"X-Token": "secret"}).status_code == 200
 
@@ -250,14 +247,14 @@ def test_many_readers_at_once_see_the_same(client, address):
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda index, atlas, out: open_socket("127.0.0.1", 70_000), "0 to 65535"),
-        (lambda index, atlas, out: open_socket("no such host", 0), "cannot listen"),
-        (lambda index, atlas, out: serve(index, atlas, host="0.0.0.0", port=0), "needs a token"),
-        (lambda index, atlas, out: write_points(index, atlas, out / "points.csv"), r"\.parquet"),
-        (lambda index, atlas, out: make_atlas(index, method="lle"), "'lle'"),
-        (lambda index, atlas, out: make_atlas(index, method="pca", colour="x"), "no column 'x'.*'active'"),
+        (lambda *_: open_socket("127.0.0.1", 70_000), "0 to 65535"),
+        (lambda *_: open_socket("no such host", 0), "cannot listen"),
+        (lambda index, atlas: serve(index, atlas, host="0.0.0.0", port=0), "needs a token"),
+        (lambda index, atlas: write_points(index, atlas, "points.csv"), r"\.parquet"),
+        (lambda index, atlas: make_atlas(index, method="lle"), "'lle'"),
+        (lambda index, atlas: make_atlas(index, method="pca", colour="x"), "no column 'x'.*'active'"),
     ],
 )
-def test_calls_that_are_refused(index, atlas, tmp_path, call, word):
+def test_calls_that_are_refused(index, atlas, call, word):
     with pytest.raises((InvalidParameter, ValueError), match=word):
-        call(index, atlas, tmp_path)
+        call(index, atlas)

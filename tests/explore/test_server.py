@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import networkx as nx
 import numpy as np
@@ -27,14 +26,12 @@ def search(client, query, **more):
 
 def test_the_atlas_points_and_columns(client, atlas):
     told = client.get("/api/atlas").json()
-    assert told["n"] == N and told["title"] == "molecules"
+    assert told["n"] == N and told["title"] == "molecules" and told["ids"][:2] == [EVIL, "mol1"]
     assert told["columns"][told["colour"]]["name"] == "active"
-    assert told["ids"] == [EVIL, *(f"mol{i}" for i in range(1, N))]
     assert np.array_equal(floats(client.get("/api/points")).reshape(-1, 2), atlas.points)
     for place, column in enumerate(atlas.columns):
         found = floats(client.get(f"/api/column/{place}"))
         assert np.array_equal(found, column.values, equal_nan=True)
-    assert np.isnan(floats(client.get("/api/column/1"))[5])
 
 
 def test_one_graph_with_its_neighbours(client, index, atlas):
@@ -46,26 +43,17 @@ def test_one_graph_with_its_neighbours(client, index, atlas):
     hits = index.search_id("mol7", 12)
     assert [near["row"] for near in told["neighbours"]] == hits.rows[0].tolist()
     assert [near["score"] for near in told["neighbours"]] == pytest.approx(hits.scores[0].tolist())
-    strict = json.loads(client.get("/api/graph/5").text, parse_constant=lambda name: pytest.fail(name))
-    assert strict["columns"]["logS [mol/L]"] is None
+    assert client.get("/api/graph/5").json()["columns"]["logS [mol/L]"] is None
 
 
-@pytest.mark.parametrize("size", [160, 400])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_drawings_are_images_that_run_nothing(client, size, theme):
-    answer = client.get("/api/graph/0/drawing", params={"size": size, "theme": theme})
-    assert answer.status_code == 200 and answer.headers["content-type"].startswith("image/svg+xml")
-    assert f'width="{size}"' in answer.text and "max-age" in answer.headers["cache-control"]
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "<script" not in answer.text
-    assert answer.text == client.get("/api/graph/0/drawing", params={"size": size, "theme": theme}).text
-
-
-def test_contributions_colour_the_nodes(client):
-    scored = client.get("/api/graph/1/drawing?size=400&scores=true").text
-    assert (
-        'class="scale"' in scored and 'class="scale"' not in client.get("/api/graph/1/drawing?size=400").text
-    )
+def test_drawings_are_images_that_run_nothing(client):
+    for size, theme, scores in ((160, "light", False), (400, "dark", True)):
+        asked_for = {"size": size, "theme": theme, "scores": scores}
+        answer = client.get("/api/graph/1/drawing", params=asked_for)
+        assert answer.status_code == 200 and answer.headers["content-type"].startswith("image/svg+xml")
+        assert f'width="{size}"' in answer.text and "max-age" in answer.headers["cache-control"]
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "<script" not in answer.text and ('class="scale"' in answer.text) == scores
 
 
 def test_rows_and_descriptions(client):

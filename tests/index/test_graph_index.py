@@ -80,10 +80,7 @@ def test_hits_as_a_table(index: GraphIndex) -> None:
     assert rows[3]["score"] == 1.0 and isinstance(rows[3]["score"], float)
     assert [one.table() for one in hits] == [rows[:3], rows[3:]]
     assert hits[-1].ids.tolist() == hits.ids[1:].tolist()
-
-
-def test_columns_named_like_ours_stay() -> None:
-    columns = {"id": np.array([5, 6]), "y": np.array([[1.0, 2.0], [3.0, 4.0]])}
+    columns = {"id": np.array([5, 6]), "y": np.array([[1.0, 2.0], [3.0, 4.0]])}  # a name of ours
     index = GraphIndex.of(Embeddings(np.array(["a", "b"]), np.eye(2, dtype=np.float32), columns))
     first = index.search([1, 0], 1).table()[0]
     assert first == {"query": 0, "rank": 1, "id": "a", "score": 1.0, "id (column)": 5, "y": [1.0, 2.0]}
@@ -101,13 +98,6 @@ def test_neighbours_of_a_stored_graph(index: GraphIndex) -> None:
     assert equal.search_id(0, 2).rows.tolist() == [[1, 2]]
     alone = of_vectors(np.ones((1, 3))).search_id(0)
     assert alone.rows.shape == (1, 0) and alone.table() == []
-
-
-def test_ids_that_look_like_smiles(model: InfoGraph) -> None:
-    index = GraphIndex.build(model, as_graphset(["CCN", "CCO", "CCCC"], ids=["CCO", "CCN", "7"]))
-    assert index.search_id("CCO", 1).ids.tolist() != [["CCO"]] and "CCO" in index and 7 in index
-    assert index.search("CCO", 1).ids.tolist() == [["CCN"]]  # the graph, not the id
-    assert index.row("CCN") == 1
 
 
 def test_kernels_with_sparse_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
