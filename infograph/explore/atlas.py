@@ -28,7 +28,7 @@ from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
 from infograph.look.describe import cluster_sentence, edge_counts, percent
 from infograph.look.project import Method, choose_method, project
-from infograph.progress import OnProgress, Watch
+from infograph.progress import Watch
 
 ATLAS = "atlas"  # the folder inside that of the index, with one per method and seed
 MAX_IDS = 20_000  # graphs whose ids the page has from the start
@@ -47,38 +47,21 @@ LAYOUTS: dict[Method, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """A map of the graphs of an index, and what colours it.
+    """A map of the graphs of an index, and what colours it."""
 
-    Attributes:
-        points: (G, 2) float32, in -1 ... 1.
-        clusters: (G,) the cluster of every graph, 0 for the largest, -1 in none.
-        outliers: (G,) how far the nearest similar graphs are; 1 is typical.
-        descriptions: one line per cluster.
-        predicted: a column per target of a model that predicts.
-        title: of the page.
-        about: one line on the index.
-        layout: one line on how to read the map.
-        columns: everything that can colour the map.
-        colour: which of them does first; -1 for none.
-    """
-
-    points: NDArray[np.float32]
-    clusters: NDArray[np.int64]
-    outliers: NDArray[np.float64]
-    descriptions: tuple[str, ...]
-    predicted: tuple[MapColumn, ...] = ()
+    points: NDArray[np.float32]  # (G, 2), in -1 ... 1
+    clusters: NDArray[np.int64]  # (G,) the cluster of every graph, 0 for the largest, -1 in none
+    outliers: NDArray[np.float64]  # (G,) how far the nearest similar graphs are; 1 is typical
+    descriptions: tuple[str, ...]  # one line per cluster
+    predicted: tuple[MapColumn, ...] = ()  # a column per target of a model that predicts
     title: str = "Graphs"
-    about: str = ""
-    layout: str = ""
-    columns: tuple[MapColumn, ...] = ()
-    colour: int = -1
+    about: str = ""  # one line on the index
+    layout: str = ""  # one line on how to read the map
+    columns: tuple[MapColumn, ...] = ()  # everything that can colour the map
+    colour: int = 0  # which of them does first
 
     def __len__(self) -> int:
         return len(self.points)
-
-    def column(self, name: str) -> MapColumn | None:
-        """A column by name, None where there is none."""
-        return next((column for column in self.columns if column.name == name), None)
 
     def summary(self, index: GraphIndex) -> dict[str, Any]:
         """What a page asks for first, ready for JSON."""
@@ -107,12 +90,8 @@ class MapColumn:
     def summary(self) -> dict[str, Any]:
         """Everything but the values, ready for JSON; the ends of a scale are the 1st and 99th percentile."""
         known = self.values[~np.isnan(self.values)]
-        told = {
-            "name": self.name,
-            "kind": self.kind,
-            "missing": len(self.values) - len(known),
-            "missing_name": self.missing,
-        }
+        missing = {"missing": len(self.values) - len(known), "missing_name": self.missing}
+        told = {"name": self.name, "kind": self.kind, **missing}
         if self.kind == "category":
             counts = np.bincount(known.astype(np.int64), minlength=len(self.categories))
             return {**told, "categories": list(self.categories), "counts": counts.tolist()}
@@ -160,12 +139,12 @@ def make_atlas(
             write_atlas(kept, key, found)
     columns = map_columns(index, found)
     n_graphs, dim = index.vectors.shape
-    vectors = f"as {'a vector' if n_graphs == 1 else 'vectors'} of {_count(dim, 'number')}"
     clusters = _count(len(found.descriptions), "cluster") if found.descriptions else "no clusters"
     return replace(
         found,
         title=title or (home.name if home is not None else "Graphs"),
-        about=f"{_count(n_graphs, 'graph')} {vectors}, {clusters}",
+        about=f"{_count(n_graphs, 'graph')} as {'vectors' if n_graphs > 1 else 'a vector'} "
+        f"of {_count(dim, 'number')}, {clusters}",
         layout=LAYOUTS[chosen],
         columns=columns,
         colour=first_colour(columns, colour),
@@ -179,13 +158,11 @@ def _count(count: int, what: str) -> str:
 def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | None) -> Atlas:
     """Everything about an index that takes time; each part is a stage for `watch`."""
     watch = watch or Watch()
-    watch.stage("map", 100)
-    points = lay_out(
-        index.vectors, method, random_state, progress=lambda done, total: watch.advance(100 * done // total)
-    )
+    watch.stage("map", 1)
+    points = lay_out(index.vectors, method, random_state)
     watch.stage("clusters", len(index))
     clusters = find_clusters(
-        index.vectors, random_state=random_state, progress=lambda done, total: watch.advance(done)
+        index.vectors, random_state=random_state, progress=lambda done, _: watch.advance(done)
     )
     watch.advance(len(index), str(clusters))
     watch.stage("descriptions", 1)
@@ -199,11 +176,9 @@ def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | No
     return Atlas(points, clusters.labels, outliers, descriptions, predict(index))
 
 
-def lay_out(
-    vectors: NDArray[Any], method: Method, random_state: int = 0, *, progress: OnProgress | None = None
-) -> NDArray[np.float32]:
-    """A point per vector, as `infograph.look.project.project` finds it. (G, D) -> (G, 2)."""
-    points = project(vectors, method, random_state, progress=progress)
+def lay_out(vectors: NDArray[Any], method: Method, random_state: int = 0) -> NDArray[np.float32]:
+    """A point per vector, as `infograph.look.project.project` finds it, in -1 ... 1. (G, D) -> (G, 2)."""
+    points = project(vectors, method, random_state)
     low, high = points.min(axis=0), points.max(axis=0)
     span = float((high - low).max()) / 2 or 1.0  # the same in both directions
     return np.asarray(np.clip((points - (low + high) / 2) / span, -1, 1), dtype=np.float32)
@@ -295,10 +270,7 @@ def write_atlas(folder: Path, key: str, found: Atlas) -> None:
                 np.save(work / f"{name}.npy", values, allow_pickle=False)
             (work / ATLAS_FOLDER.marker).write_text(json.dumps(content, indent=1) + "\n")
     except (OSError, InvalidParameter) as error:
-        reason = getattr(error, "strerror", None) or error
-        warnings.warn(
-            f"the map could not be kept in {folder} ({reason}): it is made anew next time", stacklevel=2
-        )
+        warnings.warn(f"the map could not be kept and is made anew next time: {error}", stacklevel=2)
 
 
 # ---- columns that colour the map
@@ -367,13 +339,13 @@ def own_names(columns: Mapping[str, Any]) -> dict[str, str]:
 
 
 def first_colour(columns: tuple[MapColumn, ...], wanted: str | None = None) -> int:
-    """Which column colours the map first: the wanted one, else the label y, else the first; -1 if none."""
+    """Which column colours the map first: the wanted one, with or without its unit, else `y`, else any."""
     names = [column.name for column in columns]
     if wanted is None:
-        return names.index(LABEL) if LABEL in names else min(0, len(names) - 1)
+        return names.index(LABEL) if LABEL in names else 0
     short = [split_header(name)[0] for name in names]
     if wanted not in names and wanted not in short:
-        have = ", ".join(map(repr, names)) or "none"
+        have = ", ".join(map(repr, names))
         raise SchemaMismatch(f"no column {wanted!r} that could colour the map; there are: {have}")
     return names.index(wanted) if wanted in names else short.index(wanted)
 
@@ -390,14 +362,7 @@ def describe_region(graphs: GraphSet | None, points: NDArray[np.float32], rows: 
         return {"text": f"All {total:,} graphs.", "facts": []}
     labels = np.full(total, -1, np.int64)
     labels[rows] = 0
-    region = Clusters(
-        labels=labels,
-        probability=np.ones(total),
-        sizes=(len(rows),),
-        points=points.astype(np.float64),
-        min_size=1,
-        n_clustered=total,
-    )
+    region = Clusters(labels, np.ones(total), (len(rows),), points.astype(np.float64), 1, total)
     if total > MAX_FUNCTIONAL_GROUPS:  # which nobody looks for in molecules without bonds
         schema = graphs.schema.replace("edge", (c for c in graphs.schema.edge if c.name != BOND.name))
         graphs = replace(graphs, schema=schema, edge={c.name: graphs.edge[c.name] for c in schema.edge})
@@ -413,30 +378,33 @@ def _sentence(found: Finding) -> str:
     if found.kind in ("number", "size"):
         word = "higher" if found.larger > 0.5 else "lower"
         return f"{found.name}: {word}, median {found.inside:.4g} here and {found.overall:.4g} of all"
-    what = {
-        "class": f"{found.name} = {found.value}",
-        "node type": f"nodes with {found.name} {found.value}",
-        "group": f"{found.name}",
-    }[found.kind]
-    return f"{what}: {percent(found.inside)} here, {percent(found.overall)} of all"
+    what = {"class": f"{found.name} = {found.value}", "node type": f"nodes with {found.name} {found.value}"}
+    return (
+        f"{what.get(found.kind, found.name)}: {percent(found.inside)} here, {percent(found.overall)} of all"
+    )
 
 
 def region_table(index: GraphIndex, atlas: Atlas, rows: IntArray) -> str:
-    """Graphs as CSV: id, the user's columns, cluster (from 1), outlier score, map_x and map_y.
-
-    Texts that a spreadsheet would run as a formula begin with an apostrophe.
-    """
-    columns: dict[str, list[Any]] = {"id": index.ids[rows].tolist()}
-    for name, shown in own_names(index.columns).items():
-        columns[shown] = index.columns[name][rows].tolist()
-    columns["cluster"] = [None if label < 0 else label + 1 for label in atlas.clusters[rows].tolist()]
-    columns["outlier score"] = [round(score, 4) for score in atlas.outliers[rows].tolist()]
-    columns["map_x"], columns["map_y"] = atlas.points[rows].T.tolist()
+    """Graphs as CSV; texts that a spreadsheet would run as a formula begin with an apostrophe."""
+    columns = {name: values.tolist() for name, values in point_columns(index, atlas, rows).items()}
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(_cell, columns))
     writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
     return file.getvalue()
+
+
+def point_columns(index: GraphIndex, atlas: Atlas, rows: IntArray | slice) -> dict[str, NDArray[Any]]:
+    """`id`, the user's columns, `cluster` (from 1, None in none), `outlier score`, `map_x` and `map_y`."""
+    clusters = [None if label < 0 else label + 1 for label in atlas.clusters[rows].tolist()]
+    return {
+        "id": index.ids[rows],
+        **{shown: index.columns[name][rows] for name, shown in own_names(index.columns).items()},
+        "cluster": np.array(clusters, dtype=object),
+        "outlier score": atlas.outliers[rows],
+        "map_x": atlas.points[rows, 0],
+        "map_y": atlas.points[rows, 1],
+    }
 
 
 def _cell(value: Any) -> Any:

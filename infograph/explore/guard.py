@@ -6,7 +6,6 @@ Nothing here needs FastAPI, so that a missing package is named before the work.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hmac
 import importlib.util
 import ipaddress
@@ -51,25 +50,16 @@ SAFE = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server takes; more is refused with one sentence.
+    """What a server takes; more is refused with one sentence."""
 
-    Attributes:
-        body: bytes of a request.
-        graphs, nodes, edges: of all graphs of a request together.
-        smiles: characters of a SMILES; RDKit needs half a second for 5,000.
-        hits: graphs that one search gives.
-        seconds: until a request that is still at work is answered with 504.
-        at_once: requests that embed, describe or export at the same time; 429 beyond.
-    """
-
-    body: int = 10 << 20
-    graphs: int = 1_000
-    nodes: int = 100_000
+    body: int = 10 << 20  # bytes of a request
+    graphs: int = 1_000  # of a request
+    nodes: int = 100_000  # of all its graphs together
     edges: int = 400_000
-    smiles: int = 3_000
-    hits: int = 100
-    seconds: float = 30.0
-    at_once: int = 4
+    smiles: int = 3_000  # characters of a SMILES; RDKit needs half a second for 5,000
+    hits: int = 100  # graphs that one search gives
+    seconds: float = 30.0  # until a request that is still at work is answered with 504
+    at_once: int = 4  # requests that embed, describe or export at the same time; 429 beyond
 
 
 @dataclass(eq=False)
@@ -141,8 +131,7 @@ class Guard:
     def check_body(self, size: int) -> None:
         """Refuse a body that is too large."""
         if size > self.limits.body:
-            most = f"{self.limits.body / (1 << 20):.3g} MB"
-            text = f"The body is larger than {most}, the most that is taken at a time."
+            text = f"The body is larger than {self.limits.body / (1 << 20):.3g} MB, the most that is taken."
             raise Refusal(413, text, {"connection": "close"})
 
     async def read_body(self, receive: Receive) -> Receive:
@@ -182,8 +171,7 @@ def _address(text: str) -> SplitResult:
 
 
 async def _answer(refusal: Refusal, send: Send) -> None:
-    line = " ".join(refusal.text.split())
-    line = line if len(line) <= MAX_SENTENCE else f"{line[: MAX_SENTENCE - 1]}…"
+    line = " ".join(refusal.text.split())[:MAX_SENTENCE]
     body = json.dumps({"error": line}).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -226,10 +214,8 @@ def open_socket(host: str, port: int) -> socket.socket:
         listening.listen(128)
     except OSError as error:
         listening.close()
-        if error.errno == errno.EADDRINUSE:
-            problem = f"port {port} of {host} is in use: choose another, or 0 for any that is free"
-            raise InvalidParameter(problem) from error
-        raise InvalidParameter(f"cannot listen on port {port} of {host}: {error.strerror}") from error
+        problem = f"cannot listen on port {port} of {host}: {error.strerror}; 0 takes any that is free"
+        raise InvalidParameter(problem) from error
     return listening
 
 
@@ -274,15 +260,14 @@ def serve(
         tell(address)
     if browser:
         webbrowser.open(address)  # the socket listens already: the page waits for the server
-    # The model is read while the page is opened: nobody waits for torch.
-    threading.Thread(target=_read_model, args=(index,), daemon=True).start()
+
+    def read_model() -> None:
+        with suppress(InfoGraphError):  # told to who asks for what needs it
+            _ = index.model
+
+    threading.Thread(target=read_model, daemon=True).start()  # meanwhile: nobody waits for torch
     with suppress(KeyboardInterrupt), listening:
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def _read_model(index: GraphIndex) -> None:
-    with suppress(InfoGraphError):  # told to who asks for what needs it
-        _ = index.model
 
 
 def page_address(host: str, port: int, token: str | None = None) -> str:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet
+from infograph.data.vectors import arrow_column
 from infograph.errors import InvalidParameter
-from infograph.explore.atlas import Atlas, own_names
+from infograph.explore.atlas import Atlas, own_names, point_columns
 from infograph.index import GraphIndex
 from infograph.index.graph_index import without_own
 from infograph.io import check_writable, replaced_file
 from infograph.look import draw_graph
 from infograph.look.svg import THEMES, document
-from infograph.progress import OnProgress
 
 PAGE = Path(__file__).parent / "page"
 MODULES = ("cards.js", "map.js", "pointer.js", "source.js")  # what app.js imports; they import nothing
@@ -35,23 +35,14 @@ SIZES = {160: (160, 120), 400: (400, 300)}  # the width asked for, and the drawi
 MAX_CHARACTERS = 500  # of a text that is shown
 
 
-def write_map(
-    index: GraphIndex, atlas: Atlas, path: str | Path, *, progress: OnProgress | None = None
-) -> Path:
-    """Write a page that needs no server and no network: map, colours, ids, neighbours, drawings.
+def write_map(index: GraphIndex, atlas: Atlas, path: str | Path) -> Path:
+    """Write a page that needs no server and no network, whole or not at all.
 
     Of more than 2,000 graphs only 2,000 have drawings; of more than 20,000 none has a list of neighbours, or
-    the columns that cannot colour the map, such as SMILES.
-    New graphs cannot be placed: that needs the model, and so `infograph explore`.
-
-    Args:
-        index: the index.
-        atlas: made from it.
-        path: the HTML file; it appears whole or not at all.
-        progress: called with drawings done and drawings in all.
+    the columns that cannot colour the map, such as SMILES. New graphs cannot be placed: that needs the model.
     """
     check_writable(path)
-    data = escaped_json(map_data(index, atlas, progress))
+    data = escaped_json(map_data(index, atlas))
     files = {name: (PAGE / name).read_bytes() for name in (*MODULES, "app.js", "style.css", "index.html")}
     modules = {f"./{name}": f"data:text/javascript;base64,{_base64(files[name])}" for name in MODULES}
     scripts = (
@@ -66,7 +57,7 @@ def write_map(
     return Path(path)
 
 
-def map_data(index: GraphIndex, atlas: Atlas, progress: OnProgress | None = None) -> dict[str, Any]:
+def map_data(index: GraphIndex, atlas: Atlas) -> dict[str, Any]:
     """What `FileSource` of the page's source.js reads."""
     small = len(index) <= MAX_GRAPHS_WITH_NEIGHBOURS
     names = own_names(index.columns)
@@ -78,7 +69,7 @@ def map_data(index: GraphIndex, atlas: Atlas, progress: OnProgress | None = None
         "texts": {names[name]: plain(values) for name, values in index.columns.items()} if small else {},
         "ids": [str(graph_id) for graph_id in index.ids.tolist()],
         "neighbours": _neighbours(index) if small else [],
-        "drawings": _drawings(index, progress),
+        "drawings": _drawings(index),
     }
 
 
@@ -110,17 +101,12 @@ def _neighbours(index: GraphIndex) -> list[list[tuple[int, float]]]:
     return found
 
 
-def _drawings(index: GraphIndex, progress: OnProgress | None) -> dict[int, str]:
+def _drawings(index: GraphIndex) -> dict[int, str]:
     if index.graphs is None:
         return {}
     graphs = recognise_atoms(index.graphs)
-    n_drawn = min(len(graphs), MAX_DRAWINGS)
-    drawn = {}
-    for done, row in enumerate(np.linspace(0, len(graphs) - 1, n_drawn).astype(np.int64).tolist(), 1):
-        drawn[row] = draw(graphs, row, size=160, theme="light")
-        if progress is not None:
-            progress(done, n_drawn)
-    return drawn
+    rows = np.linspace(0, len(graphs) - 1, min(len(graphs), MAX_DRAWINGS)).astype(np.int64).tolist()
+    return {row: draw(graphs, row, size=160, theme="light") for row in rows}
 
 
 def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = None) -> str:
@@ -132,39 +118,16 @@ def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = Non
     return draw_graph(one, 0, scores=scores, size=SIZES[size], theme=transparent)
 
 
-def write_points(index: GraphIndex, atlas: Atlas, path: str | Path, *, vectors: bool = False) -> Path:
-    """Write every graph with its place on the map to a Parquet file, whole or not at all.
-
-    Columns are `id`, the user's, `cluster` (from 1, missing in none), `outlier score`, `map_x` and `map_y`.
-
-    Args:
-        index: the index.
-        atlas: made from it.
-        path: the `.parquet` file.
-        vectors: whether the column `vector` is written.
-    """
+def write_points(index: GraphIndex, atlas: Atlas, path: str | Path) -> Path:
+    """Write every graph with its columns, cluster and place on the map to a `.parquet` file."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    def column(values: NDArray[Any]) -> Any:
-        try:
-            return pa.array(values.tolist())
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers and texts together are texts
-            return pa.array([None if value is None else str(value) for value in values.tolist()])
-
     if Path(path).suffix != ".parquet":
         raise InvalidParameter(f"{path}: points are written to a .parquet file")
-    names = own_names(index.columns)
-    columns: dict[str, Any] = {"id": pa.array(index.ids.tolist())}
-    columns |= {names[name]: column(values) for name, values in index.columns.items()}
-    columns["cluster"] = pa.array(atlas.clusters + 1, mask=atlas.clusters < 0)
-    columns["outlier score"] = pa.array(atlas.outliers)
-    columns["map_x"], columns["map_y"] = (pa.array(axis) for axis in np.ascontiguousarray(atlas.points.T))
-    if vectors:
-        flat = pa.array(np.ascontiguousarray(index.vectors).ravel())
-        columns["vector"] = pa.FixedSizeListArray.from_arrays(flat, index.vectors.shape[1])
+    columns = point_columns(index, atlas, slice(None))
     with replaced_file(path) as work:
-        parquet.write_table(pa.table(columns), work)
+        parquet.write_table(pa.table({name: arrow_column(v) for name, v in columns.items()}), work)
     return Path(path)
 
 

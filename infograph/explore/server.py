@@ -100,12 +100,8 @@ async def _refused(request: Request, error: HTTPException) -> Response:
 async def _not_valid(request: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:])
-    if first["type"] == "json_invalid":
-        raise Refusal(400, "The body is not JSON.") from error
-    if not where:
-        raise Refusal(
-            400, "Expected a JSON object in the body, with Content-Type application/json."
-        ) from error
+    if first["type"] == "json_invalid" or not where:
+        raise Refusal(400, "The body is not a JSON object of Content-Type application/json.") from error
     raise Refusal(400, f"{where}: {str(first['msg']).lower()}.") from error
 
 
@@ -170,12 +166,6 @@ class Explorer:
         own = {names[name]: plain(values[row]) for name, values in columns.items()}
         return {"row": row, "id": str(self.index.ids[row]), "columns": own}
 
-    def facts(self, row: int) -> dict[str, Any]:
-        """What the atlas found out about a graph: cluster, sizes, outlier score, predictions."""
-        users = set(own_names(self.index.columns).values())
-        found = {c.name: plain(c.cell(row)) for c in self.atlas.columns if c.name not in users}
-        return {**found, "cluster": found["cluster"] or "none"}
-
     def draw(self, row: int, size: int, theme: str, scores: bool) -> str:
         """A graph of the index as SVG, with its nodes coloured by T(h_u, H(G)) if `scores`."""
         if self.graphs is None or self.index.graphs is None:
@@ -228,9 +218,7 @@ class Explorer:
             raise Refusal(400, "Expected all graphs as SMILES, or all as JSON objects.")
         if not self.takes_smiles:
             raise Refusal(422, "The model of this index reads no SMILES: give graphs as JSON objects.")
-        longest, most = max(map(len, smiles)), self.limits.smiles
-        if longest > most:
-            raise Refusal(413, f"A SMILES of {longest:,} characters; at most {most:,} are taken.")
+        self.check_lines(smiles, self.limits.smiles)
         try:
             return self.checked(as_graphset(smiles, schema=self.schema))
         except InfoGraphError as error:
@@ -244,11 +232,10 @@ class Explorer:
             raise Refusal(415, f"Files of the kind {ending[:20]!r} are not taken; known are {known}.")
         if not body.strip():
             raise Refusal(400, "The file is empty.")
-        lines, most = body.splitlines(), 4 * self.limits.smiles
         if ending in JSON_LINES:
-            self.check_json(lines)
-        elif ending in (*SMILES_FILES, *TABLES) and (longest := max(map(len, lines))) > most:
-            raise Refusal(413, f"A line of {longest:,} characters; at most {most:,} are taken.")
+            self.check_json(body.splitlines())
+        elif ending in (*SMILES_FILES, *TABLES):
+            self.check_lines(body.splitlines(), 4 * self.limits.smiles)
         return self.read_file(body, ending, "the file", errors="skip")
 
     def read_file(self, text: bytes, ending: str, name: str, errors: Any) -> GraphSet:
@@ -257,7 +244,7 @@ class Explorer:
             path = Path(folder) / f"graphs{ending}"
             path.write_bytes(text)
             try:
-                return self.checked(as_graphset(path, schema=self.schema, errors=errors))
+                graphs = as_graphset(path, schema=self.schema, errors=errors)
             except InfoGraphError as error:
                 raise Refusal(status_of(error), str(error).replace(str(path), name)) from error
             except Refusal:
@@ -266,20 +253,25 @@ class Explorer:
                 logging.getLogger(__name__).warning("%s file not read", ending, exc_info=error)
                 problem = f"{name.capitalize()} could not be read as {ending} ({type(error).__name__})."
                 raise Refusal(400, problem) from error
+            return self.checked(graphs)
 
     def check_json(self, graphs: Sequence[Any]) -> None:
         """Refuse graphs that announce too much, before any of them is built; the reader refuses the rest."""
         nodes = edges = 0
-        for place, graph in enumerate(graphs):
+        for graph in graphs:
             if isinstance(graph, bytes):
                 with suppress(ValueError, RecursionError):
                     graph = json.loads(graph)
             own, arcs = (graph.get("nodes"), graph.get("edges")) if isinstance(graph, dict) else (0, 0)
-            if isinstance(own, int) and (own < 0 or isinstance(own, bool)):
-                raise Refusal(400, f"Graph {place}: {own:,} nodes; expected a number of at least 0.")
-            nodes += len(own) if isinstance(own, list) else own if isinstance(own, int) else 0
+            nodes += len(own) if isinstance(own, list) else max(own, 0) if isinstance(own, int) else 0
             edges += len(arcs) if isinstance(arcs, list) else 0
         self.check(0, nodes, edges)
+
+    def check_lines(self, lines: Sequence[str | bytes], most: int) -> None:
+        """Refuse texts that RDKit would take too long for."""
+        longest = max(map(len, lines))
+        if longest > most:
+            raise Refusal(413, f"A line of {longest:,} characters; at most {most:,} are taken.")
 
     def checked(self, graphs: GraphSet) -> GraphSet:
         """Graphs that were read, if they are not too many."""
@@ -373,10 +365,12 @@ async def column(explorer: Asked, number: int) -> Response:
 def graph(explorer: Asked, row: int) -> JSONResponse:
     """One graph: its columns, what was found out about it, its nearest graphs."""
     explorer.rows([row])
+    users = set(own_names(explorer.index.columns).values())
+    facts = {c.name: plain(c.cell(row)) for c in explorer.atlas.columns if c.name not in users}
     return JSONResponse(
         {
             **explorer.record(row),
-            "facts": explorer.facts(row),
+            "facts": {**facts, "cluster": facts["cluster"] or "none"},
             "neighbours": hits_of(explorer.index.search_id(explorer.index.ids[row], N_NEAREST)),
             "contributions": explorer.scores_nodes,
         }
@@ -457,17 +451,13 @@ def read_query(explorer: Explorer, query: str) -> GraphSet:
         except (ValueError, RecursionError) as error:
             raise Refusal(400, f"The graph is not JSON: {error}.") from error
     if not explorer.takes_smiles:
-        shown = query if len(query) <= 60 else f"{query[:60]}…"
-        raise Refusal(
-            404, f"No graph of this index has the id {shown!r}; its model reads no SMILES, but JSON graphs."
-        )
+        raise Refusal(404, f"No graph of this index has the id {query[:60]!r}; its model reads no SMILES.")
     try:
         return explorer.read([query])
     except Refusal as error:
-        if error.status != 422:
-            raise
-        problem = error.text.removeprefix("graph 0: ")
-        raise Refusal(422, f"There is no such id, and as a molecule it cannot be used: {problem}.") from error
+        if error.status == 422:
+            error.text = f"There is no such id, and as a molecule it cannot be used: {error.text}"
+        raise
 
 
 @routes.post("/api/upload")
@@ -480,21 +470,11 @@ def upload(
     with explorer.working():
         graphs = explorer.read_upload(name, body)
         vectors = explorer.embed(graphs)
-        found = zip(
-            graphs.ids.tolist(),
-            explorer.place(vectors).tolist(),
-            explorer.index.search(vectors, 1),
-            strict=True,
-        )
-        return JSONResponse(
-            {
-                "graphs": [
-                    {"id": str(i), "point": point, "nearest": hits_of(own)[0]} for i, point, own in found
-                ],
-                "rejected": [{"id": str(one.graph_id), "problem": one.problem} for one in graphs.rejected],
-                "placed": PLACED,
-            }
-        )
+        points, hits = explorer.place(vectors).tolist(), explorer.index.search(vectors, 1)
+    found = zip(graphs.ids.tolist(), points, hits, strict=True)
+    placed = [{"id": str(i), "point": point, "nearest": hits_of(own)[0]} for i, point, own in found]
+    rejected = [{"id": str(one.graph_id), "problem": one.problem} for one in graphs.rejected]
+    return JSONResponse({"graphs": placed, "rejected": rejected, "placed": PLACED})
 
 
 # ---- programs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -17,19 +17,20 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Schema
 from infograph.data.vectors import ENDINGS, Embeddings, read_embeddings
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, MissingExtra
+from infograph.errors import FileMissing, InvalidParameter, MissingExtra
 from infograph.estimators.base import check_embeds, load
 from infograph.index.nearest import (
     Approximate,
     Exact,
     Found,
     Metric,
+    Vectors,
     check_metric,
     check_vectors,
     coinciding,
     faiss_installed,
 )
-from infograph.index.store import AGAIN, FAISS, MODEL, Store, is_index, read_index, write_index
+from infograph.index.store import FAISS, MODEL, Store, is_index, read_index, write_index
 
 TABLE_NAMES = ("query", "rank", "id", "score")
 MOST_BYTES = 4 << 30  # of vectors that come sparse
@@ -37,6 +38,7 @@ SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
 EXACT_UP_TO = 100_000
 UNCOVERED_SHARE = 0.1  # of vectors, that may have come after the cells were learned
 Reader = Callable[[Schema | None], GraphSet]
+State = tuple[Store, Approximate | None]
 
 
 class GraphIndex:
@@ -51,15 +53,8 @@ class GraphIndex:
     """
 
     def __init__(
-        self,
-        store: Store,
-        *,
-        metric: Metric = "cosine",
-        approximate: bool | None = None,
-        model: Any = None,
-        cells: Approximate | None = None,
+        self, store: Store, metric: Metric, approximate: bool | None, model: Any, cells: Approximate | None
     ) -> None:
-        check_metric(metric)
         self.metric: Metric = metric
         self.approximate = approximate
         self._model = model  # or the folder it is in
@@ -92,8 +87,7 @@ class GraphIndex:
         check_faiss(approximate)
         known = as_graphset(graphs, schema=schema_of(model), keep=True)  # bonds, to draw molecules
         store = Store.of_graphs(known, embedded(model, known), columns)
-        cells = _cells_for(metric, store, approximate)
-        return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
+        return cls(store, metric, approximate, model, _cells_for(metric, store, approximate))
 
     @classmethod
     def of(
@@ -103,8 +97,7 @@ class GraphIndex:
         check_metric(metric)
         check_faiss(approximate)
         store = Store.of(embeddings.ids, embeddings.vectors, dict(embeddings.columns))
-        cells = _cells_for(metric, store, approximate)
-        return cls(store, metric=metric, approximate=approximate, cells=cells)
+        return cls(store, metric, approximate, None, _cells_for(metric, store, approximate))
 
     # ---- what is in it
 
@@ -130,7 +123,7 @@ class GraphIndex:
         return self._state[0].ids
 
     @property
-    def vectors(self) -> NDArray[np.float32]:
+    def vectors(self) -> Vectors:
         """The vectors. (G, D)."""
         return self._state[0].vectors
 
@@ -174,21 +167,20 @@ class GraphIndex:
             k: how many; fewer come back where the index holds fewer.
         """
         _check_count("k", k)
-        store, cells = self._state
-        vectors, names = _as_vectors(query, store.dim), None
-        if vectors is None:
-            graphs, vectors = self._embed(query, as_queries)
-            names = graphs.ids
-        found = self._nearest(store, cells, vectors, k)
-        return self._hits(store, found, np.arange(len(vectors)) if names is None else names)
+        state = self._state
+        vectors = _as_vectors(query, state[0].dim)
+        if vectors is not None:
+            return self._hits(state, self._nearest(*state, vectors, k), np.arange(len(vectors)))
+        graphs, vectors = self._embed(query, as_queries)
+        return self._hits(state, self._nearest(*state, vectors, k), graphs.ids)
 
     def search_id(self, graph_id: object, k: int = 10) -> Hits:
         """The `k` nearest neighbours of a stored graph, itself left out."""
         _check_count("k", k)
-        store, cells = self._state
+        state = store, _ = self._state
         own = np.array([store.row(graph_id)])
-        found = without_own(self._nearest(store, cells, store.vectors[own], k + 1), own)
-        return self._hits(store, found, store.ids[own])
+        found = without_own(self._nearest(*state, store.vectors[own], k + 1), own)
+        return self._hits(state, found, store.ids[own])
 
     def recall(self, sample: int = 200, k: int = 10) -> float:
         """The share of the `k` nearest neighbours that the search finds, of some stored graphs.
@@ -226,27 +218,22 @@ class GraphIndex:
         groups = coinciding(Exact(self.metric, store.vectors, store.norms), tolerance)
         return [store.ids[group].tolist() for group in groups]
 
-    def _nearest(
-        self, store: Store, cells: Approximate | None, queries: NDArray[np.float32], k: int
-    ) -> Found:
+    def _nearest(self, store: Store, cells: Approximate | None, queries: Vectors, k: int) -> Found:
         exact = Exact(self.metric, store.vectors, store.norms)
         return exact.nearest(queries, k) if cells is None else cells.nearest(exact, queries, k)
 
-    def _hits(self, store: Store, found: Found, queries: NDArray[Any]) -> Hits:
-        rows, scores = found
+    def _hits(self, state: State, found: Found, queries: NDArray[Any]) -> Hits:
+        (store, _), (rows, scores) = state, found
         columns = {name: values[rows] for name, values in store.columns.items()}
         return Hits(store.ids[rows], scores, rows, columns, queries, self.metric)
 
-    def _embed(
-        self, query: Any, read: Callable[[Any, Schema | None], GraphSet]
-    ) -> tuple[GraphSet, NDArray[np.float32]]:
+    def _embed(self, query: Any, read: Callable[[Any, Schema | None], GraphSet]) -> tuple[GraphSet, Vectors]:
         """Graphs as the model reads them, and their vectors."""
         with self._lock:
             model = self.model
             if model is None:
                 raise InvalidParameter(
-                    "this index has no model to embed graphs with: search it by a vector, or by an id with "
-                    "search_id"
+                    "this index has no model to embed graphs with: search by vectors or ids"
                 )
             graphs = read(query, schema_of(model))
             found = _as_vectors(np.asarray(embedded(model, graphs)), self._state[0].dim)
@@ -262,18 +249,15 @@ class GraphIndex:
         Columns that the new graphs lack are missing values; columns that the index lacks are left out.
         """
         with self._lock:
-            known, vectors = self._embed(
-                graphs, lambda found, schema: as_graphset(found, schema=schema, keep=True)
-            )
+            known, vectors = self._embed(graphs, lambda g, schema: as_graphset(g, schema=schema, keep=True))
             store, cells = self._state
             joined = store.joined(Store.of_graphs(known, vectors))
             self._state = joined, _cells_for(self.metric, joined, self.approximate, cells)
 
     def save(self, folder: str | Path) -> Path:
         """Write the index to `folder`, whole or not at all; an older index there is replaced."""
-        store, cells = self._state
         settings = {"metric": self.metric, "approximate": self.approximate}
-        write_index(folder, store, settings, cells, self.model)
+        write_index(folder, *self._state, settings, self.model)
         return Path(folder)
 
     @classmethod
@@ -288,8 +272,6 @@ class GraphIndex:
         folder = Path(folder).resolve()
         settings, store = read_index(folder, verify=verify)
         metric, approximate, covered, has_model = settings.values()
-        if metric not in get_args(Metric):
-            raise InvalidFile(f"{folder} is damaged: metric {metric!r}; {AGAIN}")
         cells = None
         if covered and (approximate or faiss_installed()):
             cells = Approximate.open(folder / FAISS, covered)
@@ -297,7 +279,7 @@ class GraphIndex:
             cells = _cells_for(metric, store, approximate)  # warns that faiss is not there
         if model is None and has_model:
             model = folder / MODEL
-        return cls(store, metric=metric, approximate=approximate, model=model, cells=cells)
+        return cls(store, metric, approximate, model, cells)
 
 
 def _check_count(name: str, count: int) -> None:
@@ -366,12 +348,10 @@ class Hits:
 
     def __getitem__(self, query: int) -> Hits:
         """The hits of one query."""
-        place = range(len(self))[query]
-        part = slice(place, place + 1)
+        part = slice(range(len(self))[query], range(len(self))[query] + 1)
         columns = {name: values[part] for name, values in self.columns.items()}
-        return Hits(
-            self.ids[part], self.scores[part], self.rows[part], columns, self.queries[part], self.metric
-        )
+        own = {name: getattr(self, name)[part] for name in ("ids", "scores", "rows", "queries")}
+        return replace(self, columns=columns, **own)
 
     def table(self) -> list[dict[str, Any]]:
         """A row per hit: `query`, `rank` from 1, `id`, `score`, and the columns.
@@ -414,7 +394,7 @@ def embedded(model: Any, graphs: GraphSet) -> Any:
     return vectors.astype(np.float32).toarray()
 
 
-def _as_vectors(query: Any, dim: int) -> NDArray[np.float32] | None:
+def _as_vectors(query: Any, dim: int) -> Vectors | None:
     """The vectors that a query is, (D,) or (Q, D) -> (Q, D); None where it is something else."""
     if hasattr(query, "detach") and hasattr(query, "numpy"):  # a tensor of torch
         query = query.detach().cpu().numpy()
@@ -429,30 +409,19 @@ def _as_vectors(query: Any, dim: int) -> NDArray[np.float32] | None:
 
 
 def as_queries(query: Any, schema: Schema | None, *, name: str | None = None) -> GraphSet:
-    """The graphs that a query is, read the way `schema` asks for.
-
-    Besides whatever `as_graphset` takes: one single graph, and a SMILES. A text that is the path of a file
-    is that file; in a list, every text is a SMILES. `name` is the id of a single SMILES.
-    """
+    """The graphs that a query is: what `as_graphset` takes, one single graph, or a SMILES called `name`."""
     ids = None
     if isinstance(query, str) and not is_path(query):
         if schema is None or schema.option("hydrogens") is None:  # all readers of molecules set it
-            short = query if len(query) <= 60 else f"{query[:60]}..."
             raise InvalidParameter(
-                f"{short!r} is no file, and no SMILES either, as this index does not hold molecules: "
-                f"give a graph, a file of graphs, or the id of a stored graph to search_id"
+                f"{query[:60]!r} is no file, and no SMILES either: the graphs are no molecules"
             )
         query, ids = [query], None if name is None else [name]
-    if isinstance(query, nx.Graph) or type(query).__name__ in SINGLE or _is_pair(query):
+    pair = isinstance(query, tuple) and len(query) == 2 and not isinstance(query[0], GraphSet)
+    pair = pair and (isinstance(query[0], list) or hasattr(query[0], "shape"))  # (edge_index, node_features)
+    if pair or isinstance(query, nx.Graph) or type(query).__name__ in SINGLE:
         query = [query]
     return as_graphset(query, schema=schema, ids=ids)
-
-
-def _is_pair(query: Any) -> bool:
-    """Whether it is one `(edge_index, node_features)` tuple, and not a tuple of graphs."""
-    if not isinstance(query, tuple) or len(query) != 2 or isinstance(query[0], GraphSet):
-        return False
-    return isinstance(query[0], list) or hasattr(query[0], "shape")
 
 
 def is_path(text: str) -> bool:
@@ -467,20 +436,18 @@ def is_path(text: str) -> bool:
 
 
 def represent(which: str | Path, read: Reader | None) -> Embeddings:
-    """The vectors that `which` gives, with all columns that are known of the graphs.
+    """The vectors of a model folder, a file of vectors, or a saved index, with all columns of the graphs.
 
-    Args:
-        which: a model folder, a file of vectors, or a folder that `infograph index` made.
-        read: gives the graphs, read the way a schema asks for. A model needs it; to vectors that are there it
-            adds the columns of the graphs with the same ids.
+    A model needs `read`, which gives the graphs, read the way a schema asks for; to vectors that are there it
+    adds the columns of the graphs with the same ids.
     """
-    path, found = Path(which), None
-    if path.suffix in ENDINGS and not path.is_dir():
-        found = read_embeddings(path)
-    elif is_index(path):
-        index = GraphIndex.open(path)
-        found = Embeddings(index.ids, index.vectors, index.columns)
-    if found is not None:
+    path = Path(which)
+    if (path.suffix in ENDINGS and not path.is_dir()) or is_index(path):
+        if is_index(path):
+            index = GraphIndex.open(path)
+            found = Embeddings(index.ids, index.vectors, index.columns)
+        else:
+            found = read_embeddings(path)
         return found if read is None else found.with_columns_of(read(None))
     if not path.exists():
         raise FileMissing(f"there is no model folder and no file of vectors {path}")

@@ -16,10 +16,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from infograph.data.graphset import IntArray
-from infograph.errors import InvalidFile, InvalidParameter, MissingExtra
+from infograph.errors import InvalidFile, InvalidParameter
 
 Metric = Literal["cosine", "euclidean"]
-Found = tuple[IntArray, NDArray[np.float32]]
+Vectors = NDArray[np.float32]
+Found = tuple[IntArray, Vectors]
 SCORES_BYTES = 64 << 20  # of scores at a time
 ROUNDING = 2.0**-24
 SLACK = 16  # roundings besides those of the sum: of the query, lengths, scores
@@ -41,7 +42,7 @@ def check_metric(metric: str) -> None:
         raise InvalidParameter(f"metric={metric!r}: expected 'cosine' or 'euclidean'")
 
 
-def check_vectors(vectors: Any, ids: NDArray[Any] | None = None) -> NDArray[np.float32]:
+def check_vectors(vectors: Any, ids: NDArray[Any] | None = None) -> Vectors:
     """One finite vector per row, as float32. (G, D). The message names the graph that has none."""
     try:
         with np.errstate(over="ignore"):  # becomes infinite, and is refused below
@@ -54,20 +55,16 @@ def check_vectors(vectors: Any, ids: NDArray[Any] | None = None) -> NDArray[np.f
         raise InvalidParameter(f"vectors of shape {found.shape}: expected (G, D), one row for each graph")
     for start in range(0, len(found), BLOCK):
         largest = np.abs(found[start : start + BLOCK]).max(axis=1)
-        bad = np.flatnonzero(~(largest < LONGEST / np.sqrt(found.shape[1])))  # NaN, too
+        bad = np.flatnonzero(~(largest < LONGEST / np.sqrt(found.shape[1]))) + start  # NaN, too
         if len(bad):
-            row = start + int(bad[0])
-            name = f"vector {row}"
-            if ids is not None and len(ids) == len(found):
-                name = f"the vector of graph {row} (id {ids[row : row + 1].tolist()[0]!r})"
+            name = "" if ids is None else f" of graph {ids[bad[:1]].tolist()[0]!r}"
             raise InvalidParameter(
-                f"{name} is not finite, or longer than {LONGEST:g}: leave it out, for instance with "
-                f"embeddings.select(embeddings.usable)"
+                f"vector {bad[0]}{name} is not finite, or longer than {LONGEST:g}: leave it out"
             )
     return found
 
 
-def norms_of(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+def norms_of(vectors: Vectors) -> NDArray[np.float64]:
     """The lengths of vectors. (G, D) -> (G,)."""
     norms = np.empty(len(vectors))
     for start in range(0, len(vectors), BLOCK):
@@ -93,10 +90,10 @@ class Exact:
     """The search through all vectors (G, D), whose lengths are `norms` (G,)."""
 
     metric: Metric
-    vectors: NDArray[np.float32]
+    vectors: Vectors
     norms: NDArray[np.float64]
 
-    def nearest(self, queries: NDArray[np.float32], k: int) -> Found:
+    def nearest(self, queries: Vectors, k: int) -> Found:
         """The `k` best rows of each query, best first, and their scores. (Q, D) -> (Q, k), (Q, k).
 
         Of equal scores the row that was stored first comes first. Memory: 64 MB, or one score per vector.
@@ -113,7 +110,7 @@ class Exact:
                 rows[start + place], scores[start + place] = self.best(query, possible, k)
         return rows, scores
 
-    def _costs(self, queries: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _costs(self, queries: Vectors) -> tuple[Vectors, Vectors]:
         """What is to be small, in float32, and how far it may be off: minus cosine, or squared distance."""
         own = norms_of(queries)[:, None]  # (B, 1)
         relative = 1.1 * (self.vectors.shape[1] + SLACK) * ROUNDING
@@ -127,7 +124,7 @@ class Exact:
         costs += squares
         return costs, (relative * squares + UNDERFLOW).astype(np.float32)
 
-    def best(self, query: NDArray[np.float32], rows: IntArray, k: int) -> Found:
+    def best(self, query: Vectors, rows: IntArray, k: int) -> Found:
         """The `k` best of some rows, scored in double precision and rounded once; ties in their order.
 
         Every row is summed in the same order, so that equal vectors have equal scores wherever they stand.
@@ -170,12 +167,6 @@ def faiss_installed() -> bool:
     return importlib.util.find_spec("faiss") is not None
 
 
-def _load_faiss() -> Any:
-    if not faiss_installed():
-        raise MissingExtra("faiss", "search")
-    return importlib.import_module("faiss")
-
-
 @dataclass(frozen=True, eq=False)
 class Approximate:
     """The inverted file of the first `covered` vectors; those behind them are searched exactly.
@@ -189,7 +180,7 @@ class Approximate:
     @classmethod
     def build(cls, exact: Exact) -> Approximate:
         """Learn cells from a sample and sort all vectors into them. Always the same for the same vectors."""
-        faiss = _load_faiss()
+        faiss = importlib.import_module("faiss")
         n_vectors, dim = exact.vectors.shape
         n_cells = max(1, min(round(math.sqrt(n_vectors)), n_vectors // POINTS_PER_CELL))
         cells = faiss.index_factory(dim, f"IVF{n_cells},Flat", faiss.METRIC_L2)
@@ -205,7 +196,7 @@ class Approximate:
         cells.nprobe = min(cells.nlist, max(LEAST_PROBES, cells.nlist // PROBED_SHARE))
         return cls(cells, cells.ntotal)
 
-    def nearest(self, exact: Exact, queries: NDArray[np.float32], k: int) -> Found:
+    def nearest(self, exact: Exact, queries: Vectors, k: int) -> Found:
         """As `Exact.nearest`, but a neighbour may be missing."""
         k = min(k, len(exact.vectors))
         asked = Exact(exact.metric, queries, norms_of(queries)).points().astype(np.float32)
@@ -223,16 +214,16 @@ class Approximate:
 
     def save(self, path: Path) -> None:
         """Write faiss's own file."""
-        _load_faiss().write_index(self.cells, str(path))
+        importlib.import_module("faiss").write_index(self.cells, str(path))
 
     @classmethod
     def open(cls, path: Path, covered: int) -> Approximate:
         """Map the file into memory."""
-        faiss = _load_faiss()
+        faiss = importlib.import_module("faiss")
         try:
             found = cls._of(faiss.read_index(str(path), faiss.IO_FLAG_MMAP))
         except (RuntimeError, AttributeError) as error:
-            raise InvalidFile(f"{path} is no index of faiss: build and save the index again") from error
+            raise InvalidFile(f"{path} is no index of faiss: save the index again") from error
         if found.covered != covered:
             raise InvalidFile(
                 f"{path} holds {found.covered} vectors, expected {covered}: save the index again"
@@ -252,10 +243,7 @@ def coinciding(exact: Exact, tolerance: float | None = None) -> list[IntArray]:
     bound = TOLERANCE_BELOW[exact.metric]
     allowed = TOLERANCE[exact.metric] if tolerance is None else float(tolerance)
     if not 0 <= allowed < bound:
-        raise InvalidParameter(
-            f"tolerance={tolerance}: expected a number from 0 to below {bound}, with the metric "
-            f"{exact.metric!r}"
-        )
+        raise InvalidParameter(f"tolerance={tolerance}: expected 0 to below {bound} ({exact.metric})")
     digests = [blake2b(row.tobytes(), digest_size=16).digest() for row in exact.vectors]
     _, first, place = np.unique(digests, return_index=True, return_inverse=True)  # equal vectors once
     label: IntArray = np.arange(len(first))
@@ -292,10 +280,7 @@ def _near_pairs(exact: Exact, rows: IntArray, tolerance: float) -> IntArray:
     n_near = tree.query_ball_point(points[some], radius, return_length=True) - 1
     n_pairs = n_near.mean() * len(rows) / 2
     if n_pairs > MOST_PAIRS:
-        raise InvalidParameter(
-            f"tolerance={tolerance:g}: about {n_pairs:.0e} pairs of vectors are that near, too many to "
-            f"compare; choose a smaller one"
-        )
+        raise InvalidParameter(f"tolerance={tolerance:g}: about {n_pairs:.0e} pairs are that near, too many")
     return np.asarray(tree.query_pairs(radius, output_type="ndarray"))
 
 

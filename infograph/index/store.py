@@ -6,10 +6,10 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from infograph.data.convert import objects
 from infograph.data.graphset import GraphSet, concatenate, open_graphs, save_graphs
 from infograph.data.vectors import graph_values
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
-from infograph.index.nearest import Approximate, check_vectors, norms_of
+from infograph.index.nearest import Approximate, Metric, Vectors, check_vectors, norms_of
 from infograph.io import FolderKind, check_replaceable, described, open_arrays, read_json, replaced_folder
 
 FORMAT = "infograph-index-1"
@@ -30,21 +30,13 @@ ATLAS_ARRAYS = ("points", "clusters", "outliers")
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """One row per graph.
+    """One row per graph."""
 
-    Attributes:
-        ids: (G,) the user's ids, all different.
-        vectors: (G, D) float32, all finite.
-        norms: (G,) their lengths.
-        columns: what else is known of the graphs, (G,) or (G, width) each.
-        graphs: the graphs themselves, None where there are only vectors.
-    """
-
-    ids: NDArray[Any]
-    vectors: NDArray[np.float32]
-    norms: NDArray[np.float64]
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    graphs: GraphSet | None = None
+    ids: NDArray[Any]  # (G,) the user's ids, all different
+    vectors: Vectors  # (G, D), all finite
+    norms: NDArray[np.float64]  # (G,) their lengths
+    columns: Mapping[str, NDArray[Any]]  # (G,) or (G, width) each
+    graphs: GraphSet | None = None  # None where there are only vectors
 
     @classmethod
     def of(
@@ -55,7 +47,7 @@ class Store:
         graphs: GraphSet | None = None,
     ) -> Store:
         """Rows that were checked: finite vectors, as many of everything, and different ids."""
-        found = np.ascontiguousarray(check_vectors(vectors, ids))
+        found = np.ascontiguousarray(check_vectors(vectors, ids if len(ids) == len(vectors) else None))
         for name, values in {"ids": ids, **columns}.items():
             if len(values) != len(found):
                 raise InvalidParameter(f"{len(found)} vectors, but {len(values)} values of {name!r}")
@@ -93,10 +85,7 @@ class Store:
         """Where a graph stands."""
         if str(graph_id) not in self.positions:
             some = ", ".join(map(repr, self.ids[:3].tolist()))
-            raise InvalidParameter(
-                f"no graph of this index has the id {graph_id!r}; it holds {len(self):,} graphs with ids "
-                f"such as {some}"
-            )
+            raise InvalidParameter(f"no graph of this index has the id {graph_id!r}; ids are such as {some}")
         return self.positions[str(graph_id)]
 
     def joined(self, other: Store) -> Store:
@@ -105,10 +94,7 @@ class Store:
             raise InvalidParameter("this index holds vectors without graphs: make another one of all vectors")
         known = next((graph_id for graph_id in other.positions if graph_id in self.positions), None)
         if known is not None:
-            raise InvalidParameter(
-                f"the id {known!r} is in the index already: give the new graphs other ids, for instance "
-                f"as_graphset(graphs, ids=[...])"
-            )
+            raise InvalidParameter(f"the id {known!r} is in the index already: give the new graphs other ids")
         graphs = concatenate([self.graphs, other.graphs], fill=True)
         vectors = np.concatenate([self.vectors, other.vectors])
         norms = np.concatenate([self.norms, other.norms])
@@ -152,15 +138,11 @@ def is_index(folder: str | Path) -> bool:
 
 
 def write_index(
-    folder: str | Path, store: Store, settings: dict[str, Any], cells: Approximate | None, model: Any
+    folder: str | Path, store: Store, cells: Approximate | None, settings: dict[str, Any], model: Any
 ) -> None:
     """Write all files of an index, whole or not at all."""
-    check_index_folder(folder)
     if model is not None and not hasattr(model, "save"):
-        raise InvalidParameter(
-            f"the model of this index, a {type(model).__name__}, has no save(folder): save the vectors "
-            f"alone, with GraphIndex.of(Embeddings(index.ids, index.vectors, index.columns)).save(folder)"
-        )
+        raise InvalidParameter(f"the model of this index, a {type(model).__name__}, has no save(folder)")
     content = {
         "format": FORMAT,
         "version": infograph.__version__,
@@ -199,6 +181,8 @@ def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
             if found != expected[: len(found)]:
                 raise InvalidFile(f"{folder / name} is damaged: not what {MARKER} says; {AGAIN}")
         shape, names = content["shape"], content["columns"]
+        if content["metric"] not in get_args(Metric):
+            raise InvalidFile(f"{folder} is damaged: metric {content['metric']!r}; {AGAIN}")
         arrays = open_arrays(folder, {"vectors": shape, "norms": shape[:1], "ids": shape[:1]}, AGAIN)
         graphs = open_graphs(folder / GRAPHS) if names is None else None
         columns = all_columns(graphs) if graphs is not None else _read_columns(folder / COLUMNS, names)

@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from sklearn.cluster import HDBSCAN
 from threadpoolctl import threadpool_limits
 
+from infograph.data.graphset import IntArray
 from infograph.errors import InvalidParameter
 from infograph.look.project import Floats, principal_components
 from infograph.progress import OnProgress
@@ -105,52 +106,45 @@ def find_clusters(
     if total > SAMPLE:
         chosen = np.sort(np.random.default_rng(random_state).choice(total, SAMPLE, replace=False))
     labels, probability = np.full(total, NOISE, np.int64), np.zeros(total)
-    labels[chosen], probability[chosen] = _hdbscan(
-        points[chosen], max(2, round(min_size * len(chosen) / total))
-    )
+    in_sample = max(2, round(min_size * len(chosen) / total))
+    if len(chosen) >= in_sample and points.shape[1]:
+        found = HDBSCAN(
+            min_cluster_size=in_sample,
+            min_samples=min(NEIGHBOURS, len(chosen)),
+            algorithm="kd_tree",  # O(G) memory; "brute" holds all distances
+            n_jobs=1,
+            copy=True,
+        )
+        with threadpool_limits(1):
+            found.fit(points[chosen])
+        labels[chosen], probability[chosen] = found.labels_, found.probabilities_
     tell(len(chosen), total)
     if len(chosen) < total:
-        rest = np.setdiff1d(np.arange(total), chosen)
-        core = points[chosen], labels[chosen], probability[chosen]
-        labels[rest], probability[rest] = _join_nearest(points[rest], *core)
+        _join_nearest(points, np.setdiff1d(np.arange(total), chosen), labels, probability)
         tell(total, total)
     odd = _are_odd(labels, distance)
     labels[odd], probability[odd] = NOISE, 0.0
-    labels, sizes = _largest_first(labels)
-    return Clusters(labels, probability, sizes, points, min_size, len(chosen))
+    names, first, counts = np.unique(labels[labels != NOISE], return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))  # the largest first; of equal ones the one whose first graph is
+    number = {int(names[place]): rank for rank, place in enumerate(order)}
+    labels = np.array([number.get(int(label), NOISE) for label in labels], np.int64)
+    return Clusters(labels, probability, tuple(counts[order].tolist()), points, min_size, len(chosen))
 
 
-def _hdbscan(points: Floats, min_size: int) -> tuple[NDArray[np.int64], Floats]:
-    if len(points) < min_size or not points.shape[1]:
-        return np.full(len(points), NOISE, np.int64), np.zeros(len(points))
-    found = HDBSCAN(
-        min_cluster_size=min_size,
-        min_samples=min(NEIGHBOURS, len(points)),
-        algorithm="kd_tree",  # O(G) memory; "brute" holds all distances
-        n_jobs=1,
-        copy=True,
-    )
-    with threadpool_limits(1):
-        found.fit(points)
-    return found.labels_.astype(np.int64), np.asarray(found.probabilities_, dtype=np.float64)
-
-
-def _join_nearest(
-    points: Floats, core: Floats, labels: NDArray[np.int64], probability: Floats
-) -> tuple[NDArray[np.int64], Floats]:
-    """The label and probability of the nearest point of `core`, where its cluster reaches that far."""
+def _join_nearest(points: Floats, rest: IntArray, labels: NDArray[np.int64], probability: Floats) -> None:
+    """Give the rest label and probability of the nearest point in a cluster, if that reaches so far."""
     inside = np.flatnonzero(labels != NOISE)
     if not len(inside):
-        return np.full(len(points), NOISE, np.int64), np.zeros(len(points))
+        return
     reach = np.zeros(int(labels.max()) + 1)
     for label in np.unique(labels[inside]):
-        members = core[labels == label]
+        members = points[labels == label]
         distances = cKDTree(members).query(members, k=[2])[0][:, 0]
         reach[label] = np.percentile(distances[np.isfinite(distances)], REACHED)
-    distance, nearest = cKDTree(core[inside]).query(points)
+    distance, nearest = cKDTree(points[inside]).query(points[rest])
     near = inside[nearest]
     reached = distance <= reach[labels[near]]
-    return np.where(reached, labels[near], NOISE), np.where(reached, probability[near], 0.0)
+    labels[rest[reached]], probability[rest[reached]] = labels[near[reached]], probability[near[reached]]
 
 
 def _are_odd(labels: NDArray[np.int64], distance: Floats) -> NDArray[np.bool_]:
@@ -165,15 +159,6 @@ def _are_odd(labels: NDArray[np.int64], distance: Floats) -> NDArray[np.bool_]:
         lower, upper = np.percentile(distance[members], [25, 75])
         odd[members] = distance[members] > upper + max(3 * (upper - lower), spread)
     return odd
-
-
-def _largest_first(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, ...]]:
-    """Clusters numbered by size; of equal ones the one whose first graph comes first."""
-    names, first, counts = np.unique(labels[labels != NOISE], return_index=True, return_counts=True)
-    order = np.lexsort((first, -counts))
-    number = {int(names[place]): rank for rank, place in enumerate(order)}
-    renamed = np.array([number.get(int(label), NOISE) for label in labels], np.int64)
-    return renamed, tuple(int(counts[place]) for place in order)
 
 
 def medoid(points: Floats) -> int:

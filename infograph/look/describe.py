@@ -27,7 +27,7 @@ FEWEST_GROUPS = 3  # graphs that have a functional group; a rarer one cannot be 
 ALPHA = 0.01  # the chance of one false finding or more of a kind, among all clusters of a call
 RATIO = 1.25  # a share that is larger by less is true, perhaps, but not worth a word
 LARGER = 0.64  # likelihood of the larger value at Cohen's d = 0.5, a "medium" difference
-NAMED: dict[Kind, int] = {"class": 2, "number": 2, "size": 1, "node type": 3, "group": 3}  # in a line
+NAMED: dict[Kind, int] = {"class": 2, "size": 1, "number": 2, "node type": 3, "group": 3}  # in a line
 # An ester is no ether, and an amide no amine; otherwise a molecule may count for several.
 GROUPS = {
     "nitro groups": "[$([NX3](=O)=O),$([NX3+](=O)[O-])]",
@@ -128,9 +128,6 @@ class ClusterDescription:
         share: of all graphs.
         representative: the position of its medoid, the member nearest to all others.
         representative_id: the user's id of that graph.
-        nodes, edges: medians in the cluster (an undirected edge counts once).
-        majority: class column -> its most frequent class here and that class's share of the known values.
-        medians: number column -> its median here and among all graphs.
         findings: what is significantly different here, and notably so, the surest first of each kind.
     """
 
@@ -139,10 +136,6 @@ class ClusterDescription:
     share: float
     representative: int
     representative_id: str | int
-    nodes: float
-    edges: float
-    majority: dict[str, tuple[str, float]]
-    medians: dict[str, tuple[float, float]]
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
@@ -172,66 +165,36 @@ def describe_clusters(
     """
     if len(clusters.labels) != len(graphs):
         raise InvalidParameter(
-            f"clusters of {len(clusters.labels):,} graphs, but {len(graphs):,} graphs came: give those whose "
-            f"vectors were clustered, in the same order"
+            f"clusters of {len(clusters.labels):,} graphs, but {len(graphs):,} graphs came"
         )
     graphs = recognise_atoms(graphs)
     if columns is None:
         columns = [c.name for c in graphs.schema.graph if c.kind != "text" and c.width == 1]
     values = {name: graph_values(graphs, name) for name in columns}
-    edges = edge_counts(graphs)
-    candidates = [row for row in _candidates(graphs, values, edges, clusters) if row]
-    tested = zip(*_corrected(candidates), strict=True)
-    return [_describe(clusters, graphs, values, edges, label, row) for label, row in enumerate(tested)]
-
-
-def _describe(
-    clusters: Clusters,
-    graphs: GraphSet,
-    values: dict[str, NDArray[Any]],
-    edges: Floats,
-    label: int,
-    findings: Sequence[Finding],
-) -> ClusterDescription:
-    members = clusters.members(label)
-    centre = int(members[medoid(clusters.points[members])])
-    majority = {}
-    for name in (name for name, column in values.items() if not is_continuous(column)):
-        classes = count_classes(values[name][members])
-        if classes:
-            majority[name] = (classes[0][0], classes[0][1] / sum(count for _, count in classes))
-    return ClusterDescription(
-        label=label,
-        size=len(members),
-        share=len(members) / len(graphs),
-        representative=centre,
-        representative_id=graphs.ids[[centre]].tolist()[0],
-        nodes=float(np.median(graphs.sizes[members])),
-        edges=float(np.median(edges[members])),
-        majority=majority,
-        medians={f.name: (f.inside, f.overall) for f in findings if f.kind == "number"},
-        findings=tuple(sorted((f for f in findings if f.notable), key=lambda finding: finding.p_value)),
-    )
+    tested = _corrected(list(_candidates(graphs, values, clusters))) if len(clusters) else []
+    found = []
+    for label, size in enumerate(clusters.sizes):
+        members = clusters.members(label)
+        centre = int(members[medoid(clusters.points[members])])
+        notable = sorted((row[label] for row in tested if row[label].notable), key=lambda f: f.p_value)
+        own_id = graphs.ids[[centre]].tolist()[0]
+        found.append(ClusterDescription(label, size, size / len(graphs), centre, own_id, tuple(notable)))
+    return found
 
 
 def edge_counts(graphs: GraphSet) -> Floats:
     """Edges per graph; a pair of opposite arcs, and a self-loop, is one. (G,)."""
     source, target = graphs.edge_index
     keys = np.minimum(source, target) * max(graphs.n_nodes, 1) + np.maximum(source, target)
-    there, back = source <= target, source > target
-    counts = np.bincount(graphs.edge_graph[there], minlength=len(graphs)).astype(np.float64)
-    if np.array_equal(np.sort(keys[back]), np.sort(keys[source < target])):
-        return counts
-    lonely = back & ~np.isin(keys, keys[source < target])  # an arc without its opposite
-    return counts + np.bincount(graphs.edge_graph[lonely], minlength=len(graphs))
-
-
-# What is looked at: per candidate one finding for each cluster, not yet corrected.
+    counted = source <= target
+    counted[~counted] = ~np.isin(keys[~counted], keys[source < target])  # an arc without its opposite
+    return np.bincount(graphs.edge_graph[counted], minlength=len(graphs)).astype(np.float64)
 
 
 def _candidates(
-    graphs: GraphSet, values: dict[str, NDArray[Any]], edges: Floats, clusters: Clusters
+    graphs: GraphSet, values: dict[str, NDArray[Any]], clusters: Clusters
 ) -> Iterator[list[Finding]]:
+    """What is looked at: per candidate one finding for each cluster, not yet corrected."""
     labels, n = clusters.labels, len(clusters)
     for name, column in values.items():
         known = is_known(column)
@@ -242,36 +205,25 @@ def _candidates(
         for value, _ in count_classes(column)[:MOST_CLASSES]:
             yield share_findings("class", name, value, spelled == value, labels[known], n)
     yield number_findings("size", "nodes", graphs.sizes.astype(np.float64), labels, n)
-    yield number_findings("size", "edges", edges, labels, n)
-    for name, value, counts in _node_counts(graphs):
-        yield node_type_findings(name, value, counts, graphs.sizes, labels, n)
-    for name, has_group in _groups(graphs):
-        if has_group.sum() >= FEWEST_GROUPS:
-            yield share_findings("group", name, None, has_group, labels, n)
-
-
-def _node_counts(graphs: GraphSet) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
-    """Node column, category, and such nodes per graph (G,), of the categories that occur.
-
-    Of molecules only the elements: charges and hydrogens follow from them and from the groups.
-    """
+    yield number_findings("size", "edges", edge_counts(graphs), labels, n)
+    # Of molecules only the elements: charges and hydrogens follow from them and from the groups.
     element = [c for c in graphs.schema.node if c.name == ELEMENT.name and c.kind == "categorical"]
-    for column in element or [c for c in graphs.schema.features("node") if c.kind == "categorical"]:
-        codes = np.asarray(graphs.node[column.name])
-        frequency = np.bincount(codes, minlength=column.unknown)[: column.unknown]
+    for c in element or [c for c in graphs.schema.features("node") if c.kind == "categorical"]:
+        codes = np.asarray(graphs.node[c.name])
+        frequency = np.bincount(codes, minlength=c.unknown)[: c.unknown]
         for code in np.argsort(-frequency, kind="stable")[:MOST_CLASSES]:
             if frequency[code]:
                 counts = np.bincount(graphs.node_graph[codes == code], minlength=len(graphs))
-                yield column.name, class_name(column.categories[code]), counts
+                value = class_name(c.categories[code])
+                yield node_type_findings(c.name, value, counts, graphs.sizes, labels, n)
+    if has_molecules(graphs):
+        for name, has_group in zip(GROUPS, _groups(graphs).T, strict=True):
+            if has_group.sum() >= FEWEST_GROUPS:
+                yield share_findings("group", name, None, has_group, labels, n)
 
 
-def _groups(graphs: GraphSet) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Functional groups and which graph has them (G,); none where these are no molecules.
-
-    It takes 0.3 ms for a molecule of nine heavy atoms, so 40 seconds for all of QM9.
-    """
-    if not has_molecules(graphs):
-        return
+def _groups(graphs: GraphSet) -> NDArray[np.bool_]:
+    """Which molecule has which functional group. (G, groups). 40 seconds for all of QM9."""
     from rdkit import Chem, rdBase
 
     patterns = [Chem.MolFromSmarts(smarts) for smarts in GROUPS.values()]
@@ -282,7 +234,7 @@ def _groups(graphs: GraphSet) -> Iterator[tuple[str, NDArray[np.bool_]]]:
             mol = Chem.MolFromSmiles(str(smiles[index])) if smiles is not None else None
             mol = molecule_of(graphs, index).mol if mol is None else mol
             table[index] = [mol.HasSubstructMatch(pattern) for pattern in patterns]
-    yield from zip(GROUPS, table.T, strict=True)
+    return table
 
 
 def share_findings(
@@ -292,20 +244,12 @@ def share_findings(
 
     The chance that a draw without replacement has at least as many marked graphs,
         p = sum_{i >= inside} C(all marked, i) C(total - all marked, drawn - i) / C(total, drawn)
-
-    Args:
-        kind, name, value: what it is.
-        marked: (g,) which of the graphs that can have it do.
-        labels: (g,) their clusters; negative for none.
-        n: clusters.
     """
-    known = labels >= 0
-    drawn = np.bincount(labels[known], minlength=n)
-    inside = np.bincount(labels[known & marked], minlength=n)
-    total, all_marked = len(marked), int(marked.sum())
-    p_values = hypergeom.sf(inside - 1, total, all_marked, drawn)
+    drawn, inside = _sums(labels, n), _sums(labels, n, marked)
+    p_values = hypergeom.sf(inside - 1, len(marked), marked.sum(), drawn)
+    overall = _share(marked.sum(), len(marked))
     return [
-        Finding(kind, name, value, _share(k, m), _share(all_marked, total), int(k), 1.0, float(p))
+        Finding(kind, name, value, _share(k, m), overall, int(k), 1.0, float(p))
         for k, m, p in zip(inside, drawn, p_values, strict=True)
     ]
 
@@ -331,14 +275,22 @@ def node_type_findings(
     one graph are not independent: one huge graph is one observation.
     """
     tests = rank_sum(counts / np.maximum(sizes, 1), labels, n)
-    known = labels >= 0
-    inside = np.bincount(labels[known], weights=counts[known], minlength=n)
-    nodes = np.bincount(labels[known], weights=sizes[known], minlength=n)
-    overall = _share(counts.sum(), sizes.sum())
+    inside, nodes, overall = (
+        _sums(labels, n, counts),
+        _sums(labels, n, sizes),
+        _share(counts.sum(), sizes.sum()),
+    )
     return [
         Finding("node type", name, value, _share(k, m), overall, int(k), float(more), float(p))
         for k, m, more, p in zip(inside, nodes, *tests, strict=True)
     ]
+
+
+def _sums(labels: NDArray[np.int64], n: int, values: NDArray[Any] | None = None) -> Floats:
+    """Sums of values, or graphs, by cluster. (n,)."""
+    known = labels >= 0
+    weights = np.ones(known.sum()) if values is None else values[known]
+    return np.asarray(np.bincount(labels[known], weights=weights, minlength=n), np.float64)
 
 
 def _share(part: float, whole: float) -> float:
@@ -354,9 +306,7 @@ def rank_sum(values: Floats, labels: NDArray[np.int64], n_clusters: int) -> tupl
         (K,) how likely a graph of the cluster has a larger value than another graph (a tie is half; 0.5 is
         no difference), and (K,) two-sided p-values; 0.5 and 1 where there is nothing to compare.
     """
-    total, known = len(values), labels >= 0
-    drawn = np.bincount(labels[known], minlength=n_clusters).astype(np.float64)  # (K,)
-    sums = np.bincount(labels[known], weights=rankdata(values)[known], minlength=n_clusters)
+    total, drawn, sums = len(values), _sums(labels, n_clusters), _sums(labels, n_clusters, rankdata(values))
     pairs = drawn * (total - drawn)
     wins = sums - drawn * (drawn + 1) / 2
     ties = np.unique(values, return_counts=True)[1].astype(np.float64)
@@ -370,17 +320,14 @@ def rank_sum(values: Floats, labels: NDArray[np.int64], n_clusters: int) -> tupl
 
 
 def _corrected(candidates: list[list[Finding]]) -> list[list[Finding]]:
-    """The same with corrected p-values.
-
-    Each kind of finding is a family of its own, so that fifty functional groups do not silence the labels.
-    """
+    """The same with p-values corrected, each kind by itself: fifty groups do not silence the labels."""
     table = np.array([[finding.p_value for finding in row] for row in candidates])
     for kind in {row[0].kind for row in candidates}:
         family = [place for place, row in enumerate(candidates) if row[0].kind == kind]
         table[family] = holm(table[family].ravel()).reshape(len(family), -1)
     return [
-        [replace(finding, p_value=float(p)) for finding, p in zip(row, p_values, strict=True)]
-        for row, p_values in zip(candidates, table, strict=True)
+        [replace(finding, p_value=p) for finding, p in zip(row, p_values, strict=True)]
+        for row, p_values in zip(candidates, table.tolist(), strict=True)
     ]
 
 
@@ -396,49 +343,38 @@ def holm(p_values: Floats) -> Floats:
 def cluster_sentence(size: int, share: float, findings: Sequence[Finding]) -> str:
     """Such as "312 graphs (8 %): y = 1 (94 %, 60 % of all), larger than most (23 nodes, median 17), more N".
 
-    The surest findings of each kind come first; `findings` are all there are.
+    Of all `findings` the surest of each kind are named; of a column only one class.
     """
-    head = f"{size:,} {'graph' if size == 1 else 'graphs'} ({percent(share)})"
-    told: dict[Kind, dict[tuple[str, str | None], Finding]] = {kind: {} for kind in NAMED}
-    for f in findings:  # of a column only its surest class; edges only where nodes say nothing
-        told[f.kind].setdefault((f.name, None if f.kind == "class" else f.value), f)
-    if ("nodes", None) in told["size"]:
+    told: dict[Kind, dict[tuple[str, str | None], str]] = {kind: {} for kind in NAMED}
+    for f in findings:
+        told[f.kind].setdefault((f.name, None if f.kind == "class" else f.value), _words(f))
+    if ("nodes", None) in told["size"]:  # edges only where nodes say nothing
         told["size"].pop(("edges", None), None)
     shown = {kind: list(found.values())[: NAMED[kind]] for kind, found in told.items()}
-    types = [
-        f"{f.value if f.name == ELEMENT.name else f'{f.name} {f.value}'} ({_times(f)})"
-        for f in shown["node type"]
-    ]
-    parts = [
-        *(f"{f.name} = {f.value} ({percent(f.inside)}, {percent(f.overall)} of all)" for f in shown["class"]),
-        *map(_size, shown["size"]),
-        *(
-            f"{'high' if f.larger > 0.5 else 'low'} {f.name} (median {f.inside:.4g}, {f.overall:.4g} of all)"
-            for f in shown["number"]
-        ),
-        *([f"more {_listed(types)}"] if types else []),
-        *(f"{f.name} {_times(f)}" for f in shown["group"]),
-    ]
+    *first, last = shown["node type"] or [""]
+    shown["node type"] = [f"more {', '.join(first)}{' and ' * bool(first)}{last}"] * bool(last)
+    parts = [part for words in shown.values() for part in words]
+    head = f"{size:,} {'graph' if size == 1 else 'graphs'} ({percent(share)})"
     return f"{head}: {', '.join(parts) or 'no significant difference from the others'}"
+
+
+def _words(f: Finding) -> str:
+    times = f"{f.ratio:.0f}x" if f.ratio >= 9.5 else f"{f.ratio:.1f}x".replace(".0x", "x")
+    more = f.larger > 0.5
+    if f.kind == "class":
+        return f"{f.name} = {f.value} ({percent(f.inside)}, {percent(f.overall)} of all)"
+    if f.kind == "number":
+        return f"{'high' if more else 'low'} {f.name} (median {f.inside:.4g}, {f.overall:.4g} of all)"
+    if f.name == "edges" and f.kind == "size":
+        return f"{'more' if more else 'fewer'} edges than most ({f.inside:.4g}, median {f.overall:.4g})"
+    if f.kind == "size":
+        return f"{'larger' if more else 'smaller'} than most ({f.inside:.4g} nodes, median {f.overall:.4g})"
+    if f.kind == "node type":
+        return f"{f.value if f.name == ELEMENT.name else f'{f.name} {f.value}'} ({times})"
+    return f"{f.name} {times}"
 
 
 def percent(share: float) -> str:
     """94 %; two digits below 1 %."""
     value = 100 * share
     return f"{value:.0f} %" if value >= 1 or value == 0 else f"{value:.1g} %"
-
-
-def _size(f: Finding) -> str:
-    if f.name == "edges":
-        word = "more" if f.larger > 0.5 else "fewer"
-        return f"{word} edges than most ({f.inside:.4g}, median {f.overall:.4g})"
-    word = "larger" if f.larger > 0.5 else "smaller"
-    return f"{word} than most ({f.inside:.4g} nodes, median {f.overall:.4g})"
-
-
-def _times(f: Finding) -> str:
-    return f"{f.ratio:.0f}x" if f.ratio >= 9.5 else f"{f.ratio:.1f}x".replace(".0x", "x")
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,15 @@ from infograph.errors import InvalidParameter
 from infograph.look.layout import Points, distinct, layout
 from infograph.look.molecules import LARGEST, draw_molecule, has_molecules, molecule_of
 from infograph.look.svg import (
+    THEMES,
     THUMBNAIL,
     Theme,
-    check_scores,
-    check_size,
-    check_theme,
     circle,
     document,
     label,
     legend_height,
-    make_scale,
     number,
-    scale_legend,
+    score_colours,
     shorten,
     tell,
 )
@@ -36,9 +33,11 @@ if TYPE_CHECKING:
 
 THUMBNAIL_SIZE = (120, 120)
 LARGE = (600, 600)
+LEAST, MOST = 16, 4000  # pixels of a side
 MOST_NODES, MOST_EDGES = 2_000, 4_000  # in a drawing; more would be a grey cloud
 MOST_TITLES = 300  # nodes that have a title each
 ROW = 16.0  # pixels of a row of the legend
+Colours = tuple[list[str], list[str], str, float]  # per node, what they stand for, the legend, its height
 
 
 def draw_graph(
@@ -70,17 +69,23 @@ def draw_graph(
         theme: "light", "dark", or a Theme; its page "none" is see-through.
         hydrogens: whether hydrogens that are nodes are drawn as atoms.
     """
-    chosen, paper = check_size(size), check_theme(theme)
+    if isinstance(theme, str) and theme not in THEMES:
+        raise InvalidParameter(f"theme={theme!r}: expected {', '.join(map(repr, THEMES))} or a Theme")
+    paper = THEMES[theme] if isinstance(theme, str) else theme
+    if len(size) != 2 or not all(LEAST <= side <= MOST for side in size):
+        raise InvalidParameter(f"size={size!r}: expected (width, height), {LEAST} to {MOST} pixels each")
     graph = recognise_atoms(graphs)[int(index)]
-    values = None if scores is None else check_scores(scores, graph.n_nodes)
     title = f"graph {graph.ids[0]}"
     if graph.n_nodes == 0:
         raise InvalidParameter(f"{title} has no nodes: there is nothing to draw")
+    values = None if scores is None else np.asarray(scores, dtype=np.float64)
+    if values is not None and (values.shape != (graph.n_nodes,) or not np.isfinite(values).all()):
+        raise InvalidParameter(f"scores: expected a finite number for each of the {graph.n_nodes:,} nodes")
     if graph.n_nodes <= LARGEST and has_molecules(graph):
         smiles = f": {graph.graph['smiles'][0]}" if "smiles" in graph.graph else ""
         molecule = molecule_of(graph, 0, hydrogens=hydrogens)
-        return draw_molecule(molecule, chosen, paper, title=title + smiles, scores=values)
-    return _draw_network(graph, chosen, paper, title, values)
+        return draw_molecule(molecule, size, paper, title=title + smiles, scores=values)
+    return _draw_network(graph, size, paper, title, values)
 
 
 def contribution_drawing(
@@ -114,33 +119,28 @@ def _draw_network(
 ) -> str:
     nodes, arcs, drawn, note = _part(graph)
     if scores is None:
-        colours = _by_category(graph, nodes, size, theme)
+        fill, names, legend, room = _by_category(graph, nodes, size, theme)
     else:
-        colours = _by_score(scores[nodes], size, theme)
+        fill, legend = score_colours(scores[nodes], size, theme)
+        names, room = [""] * len(nodes), legend_height(size)
     width, height = size
     noted = 0.0 if not note or min(size) < THUMBNAIL else 16.0
     margin = max(3.0, min(size) * 0.045)
-    box = (margin, margin + noted, width - 2 * margin, height - 2 * margin - noted - colours.height)
+    box = (margin, margin + noted, width - 2 * margin, height - 2 * margin - noted - room)
     points = layout(len(nodes), arcs, box)
     radius = _radius(points, drawn, size)
-    titles = [""] * len(nodes)
-    if len(nodes) <= MOST_TITLES:
-        told = [""] * len(nodes) if scores is None else [f": {tell(score)}" for score in scores.tolist()]
-        titles = [
-            ", ".join(filter(None, (f"node {node}", name))) + score
-            for node, name, score in zip(nodes.tolist(), colours.names, told, strict=True)
-        ]
     paper = theme.faint if theme.page == "none" else theme.page
     edge = f'stroke="{paper}"' if scores is None else f'stroke="{theme.ink}" stroke-opacity="0.45"'
     rim = f' class="node" {edge} stroke-width="{np.clip(radius * 0.12, 0.3, 1.2):.1f}"'
-    parts = [
-        *_edges(drawn, points, size, theme, radius),
-        *(
-            circle(x, y, radius, colour, title=title, more=rim)
-            for (x, y), colour, title in zip(points.tolist(), colours.fill, titles, strict=True)
-        ),
-        colours.legend,
-    ]
+    parts = _edges(drawn, points, size, theme, radius)
+    for place, node in enumerate(nodes.tolist()):
+        about = ""
+        if len(nodes) <= MOST_TITLES:
+            about = f"node {node}" + (f", {names[place]}" if names[place] else "")
+            about += "" if scores is None else f": {tell(float(scores[node]))}"
+        x, y = points[place].tolist()
+        parts.append(circle(x, y, radius, fill[place], title=about, more=rim))
+    parts.append(legend)
     if noted:
         parts.append(label(margin, margin + 8, note, 11, theme.ink, more=' opacity="0.75"'))
     return document(width, height, theme, f"{title}; {note}" if note else title, parts)
@@ -210,22 +210,7 @@ def _heads(start: Points, stop: Points, radius: float) -> str:
     )
 
 
-class _Colours(NamedTuple):
-    """A colour per node, the names they stand for (empty where they stand for numbers), and the legend."""
-
-    fill: list[str]
-    names: list[str]
-    legend: str
-    height: float
-
-
-def _by_score(scores: NDArray[np.float64], size: tuple[int, int], theme: Theme) -> _Colours:
-    scale = make_scale(scores, theme)
-    legend = scale_legend(scale, size, theme)
-    return _Colours(scale.colours(scores), [""] * len(scores), legend, legend_height(size))
-
-
-def _by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: Theme) -> _Colours:
+def _by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme: Theme) -> Colours:
     """Hues of the first categorical node column; one hue where there is none.
 
     Seven categories have a hue, by their place in the schema, so that a category looks the same in all
@@ -233,7 +218,7 @@ def _by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme:
     """
     column = next((c for c in graph.schema.node if c.kind == "categorical"), None)
     if column is None:
-        return _Colours([theme.hues[0]] * len(nodes), [""] * len(nodes), "", 0.0)
+        return [theme.hues[0]] * len(nodes), [""] * len(nodes), "", 0.0
     codes = np.asarray(graph.node[column.name])[nodes]
     present, counts = np.unique(codes, return_counts=True)
     ordered = present[np.argsort(-counts, kind="stable")].tolist()
@@ -246,33 +231,27 @@ def _by_category(graph: GraphSet, nodes: IntArray, size: tuple[int, int], theme:
     entries = [(hue[code], name[code]) for code in hued if code in hue]
     if len(entries) < len(ordered):
         entries.append((theme.missing, "other"))
-    legend, height = _legend(entries, f"{column.name}: ", size, theme)
-    return _Colours(
-        [hue.get(code, theme.missing) for code in codes.tolist()],
-        [f"{column.name} {name[code]}" if code in name else "" for code in codes.tolist()],
-        legend,
-        height,
-    )
+    fill = [hue.get(code, theme.missing) for code in codes.tolist()]
+    names = [f"{column.name} {name[code]}" if code in name else "" for code in codes.tolist()]
+    return fill, names, *_legend(entries, f"{column.name}: ", size, theme)
 
 
 def _legend(
     entries: list[tuple[str, str]], head: str, size: tuple[int, int], theme: Theme
 ) -> tuple[str, float]:
     """Dots and names in rows at the lower edge, and their height; none in a thumbnail."""
-    width, height = size
     if min(size) < THUMBNAIL:
         return "", 0.0
     placed, x, row = [], 0.0, 0
     for colour, name in [("", head), *((colour, shorten(name)) for colour, name in entries)]:
         length = 6.2 * len(name) + (18.0 if colour else 2.0)
-        if x and x + length > width - 24:
+        if x and x + length > size[0] - 24:
             x, row = 0.0, row + 1
         placed.append((x, row, colour, name))
         x += length + (10.0 if colour else 0.0)
-    top = height - ROW * (row + 1) + 4
     parts = []
     for x, line, colour, name in placed:
-        y = top + ROW * line
+        y = size[1] - ROW * (row + 1 - line) + 4
         if colour:
             parts.append(circle(12 + x + 5, y - 1, 4, colour))
         parts.append(label(12 + x + (13 if colour else 0), y + 3, name, 11, theme.ink))

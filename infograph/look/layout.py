@@ -28,15 +28,10 @@ SPRINGS = 60_000  # edges that pull, evenly spread over all
 
 
 def layout(n_nodes: int, edges: IntArray, box: Box) -> Points:
-    """A point per node inside a box. (n, 2).
+    """A point per node inside a box (left, top, width, height), always the same ones. (2, e) -> (n, 2).
 
-    The same graph always gets the same points. Pieces are turned so that they are wider than high and packed
-    in rows, the largest first; nodes without edges come last, as a grid.
-
-    Args:
-        n_nodes: how many.
-        edges: (2, e) arcs; directions, repetitions and self-loops do not matter.
-        box: left, top, width and height.
+    Directions, repetitions and self-loops do not matter. Pieces are turned so that they are wider than high
+    and packed in rows, the largest first; nodes without edges come last, as a grid.
     """
     plain = distinct(np.sort(edges[:, edges[0] != edges[1]], axis=0))
     ratio = box[2] / box[3]

@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import BOND, ELEMENT
-from infograph.look.svg import (
-    THUMBNAIL,
-    Theme,
-    circle,
-    document,
-    legend_height,
-    make_scale,
-    scale_legend,
-    tell,
-)
+from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, score_colours, tell
 
 LARGEST = 500  # atoms; a larger molecule is drawn, and described, as any other graph
 HALO = 0.42  # radius of a coloured atom, in lengths of a bond
@@ -50,15 +41,7 @@ def molecule_of(graphs: GraphSet, index: int, *, hydrogens: bool = False) -> Mol
 
     Built from atoms and bonds, so that every atom knows its node. Where the graph has a SMILES of the same
     molecule, its stereochemistry is taken over. Hydrogens that RDKit always keeps, such as those of H2, stay.
-
-    Charges that a set does not list are those of its valences: nitrogen with four bonds is positive, a single
-    oxygen beside it negative, which is how nitro groups are written. Valences that no chemist would accept
-    do not matter: such a molecule is drawn as it stands, without implicit hydrogens.
-
-    Args:
-        graphs: molecules, by `has_molecules`.
-        index: which.
-        hydrogens: whether hydrogens that are nodes stay atoms.
+    Valences that no chemist would accept do not matter: such a molecule has no implicit hydrogens.
     """
     from rdkit import Chem, rdBase
 
@@ -115,7 +98,7 @@ def _build(graph: GraphSet) -> Any:
 
 
 def _charge(mol: Any) -> None:
-    """Charges of nitrogens with four bonds, and of the oxygens beside them."""
+    """Nitrogen with four bonds is positive, a single oxygen beside it negative, as in nitro groups."""
     from rdkit import Chem
 
     for atom in mol.GetAtoms():
@@ -179,9 +162,18 @@ def draw_molecule(
     if scores is None:
         return document(width, height, theme, title, [lines])
     own = scores[list(molecule.nodes)]
-    scale = make_scale(own, theme)
-    discs = _discs(drawer, molecule, own.tolist(), scale.colours(own))
-    return document(width, height, theme, title, [*discs, lines, scale_legend(scale, size, theme)])
+    colours, legend = score_colours(own, size, theme)
+    points = [drawer.GetDrawCoords(atom) for atom in range(len(own))]
+    ends = [(points[b.GetBeginAtomIdx()], points[b.GetEndAtomIdx()]) for b in molecule.mol.GetBonds()]
+    lengths = sorted(((u.x - v.x) ** 2 + (u.y - v.y) ** 2) ** 0.5 for u, v in ends)
+    radius = HALO * (lengths[len(lengths) // 2] if lengths else 30.0)
+    discs = []  # not RDKit's highlights: these tell the node and its score when the pointer rests on them
+    for atom, node, point, colour in zip(
+        molecule.mol.GetAtoms(), molecule.nodes, points, colours, strict=True
+    ):
+        about = f"{atom.GetSymbol()}, node {node}: {tell(float(scores[node]))}"
+        discs.append(circle(point.x, point.y, radius, colour, title=about, more=' class="node"'))
+    return document(width, height, theme, title, [*discs, lines, legend])
 
 
 def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
@@ -203,22 +195,6 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     options.maxFontSize = 24
     options.addStereoAnnotation = False
     return drawer
-
-
-def _discs(drawer: Any, molecule: Molecule, scores: list[float], colours: list[str]) -> list[str]:
-    """Not RDKit's own highlights: these tell the node and its score when the pointer rests on them."""
-    mol, points = molecule.mol, [drawer.GetDrawCoords(atom) for atom in range(len(molecule.nodes))]
-    ends = [(points[bond.GetBeginAtomIdx()], points[bond.GetEndAtomIdx()]) for bond in mol.GetBonds()]
-    lengths = sorted(((u.x - v.x) ** 2 + (u.y - v.y) ** 2) ** 0.5 for u, v in ends)
-    radius = HALO * (lengths[len(lengths) // 2] if lengths else 30.0)
-    titles = [
-        f"{atom.GetSymbol()}, node {node}: {tell(score)}"
-        for atom, node, score in zip(mol.GetAtoms(), molecule.nodes, scores, strict=True)
-    ]
-    return [
-        circle(point.x, point.y, radius, colour, title=title, more=' class="node"')
-        for point, colour, title in zip(points, colours, titles, strict=True)
-    ]
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

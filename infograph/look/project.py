@@ -13,7 +13,6 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.progress import OnProgress
 
 Floats = NDArray[np.float64]
 Method = Literal["umap", "tsne", "pca"]
@@ -48,13 +47,7 @@ def umap_installed() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def project(
-    vectors: NDArray[Any],
-    method: Method = "tsne",
-    random_state: int = 0,
-    *,
-    progress: OnProgress | None = None,
-) -> Floats:
+def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 0) -> Floats:
     """A point per vector; near points are similar vectors. (G, D) -> (G, 2).
 
     Columns are standardised, reduced to at most 50 principal components, and then laid out, starting from the
@@ -65,29 +58,28 @@ def project(
         method: "umap" and "tsne" keep neighbourhoods, "pca" distances. Fewer than 6 vectors are laid out by
             PCA.
         random_state: seed.
-        progress: called after the components, and after the layout, which takes most of the time.
     """
     if method not in NAMES:
         raise InvalidParameter(f"method={method!r}: expected 'umap', 'tsne' or 'pca'")
     components = principal_components(vectors, MAP_COMPONENTS)  # (G, <= 50)
     plane = np.zeros((len(components), 2))
     plane[:, : components.shape[1]] = components[:, :2]
-    tell = progress or (lambda done, total: None)
-    tell(1, 2)
     if choose_method(len(plane), method) != "pca" and components.shape[1]:
         with threadpool_limits(1):  # sums over threads round differently from run to run
             plane = (_tsne if method == "tsne" else _umap)(components, plane, random_state)
-    tell(2, 2)
     return plane
 
 
 def _tsne(components: Floats, plane: Floats, random_state: int) -> Floats:
-    perplexity = min(PERPLEXITY, (len(components) - 1) / 3)
-    start = plane / plane[:, 0].std() * 1e-4  # small, as t-SNE asks; ordered, so that the map is stable
     layout = TSNE(
-        2, perplexity=perplexity, init=start, learning_rate="auto", random_state=random_state, n_jobs=1
-    ).fit_transform(components)
-    return np.asarray(layout, dtype=np.float64)
+        2,
+        perplexity=min(PERPLEXITY, (len(components) - 1) / 3),
+        init=plane / plane[:, 0].std() * 1e-4,  # small, as t-SNE asks; ordered, so that the map is stable
+        learning_rate="auto",
+        random_state=random_state,
+        n_jobs=1,
+    )
+    return np.asarray(layout.fit_transform(components), dtype=np.float64)
 
 
 def _umap(components: Floats, plane: Floats, random_state: int) -> Floats:
@@ -110,9 +102,8 @@ def principal_components(vectors: NDArray[Any], components: int, *, residual: bo
     Columns are standardised first and constant columns left out. The sign of a direction is such that its
     largest weight is positive: the same vectors always have the same coordinates.
 
-    The correlation of D columns is a (D, D) matrix whatever the number of graphs, so vectors are read in
-    blocks and never copied as a whole. Not IncrementalPCA: with few components it is another result than PCA
-    (the batches before are cut to these), with all of them it takes three times as long.
+    Vectors are read in blocks and never copied as a whole. Not IncrementalPCA: with few components it is
+    another result than PCA (the batches before are cut to these), with all it takes three times as long.
 
     Args:
         vectors: one row per graph, finite.

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.errors import InvalidParameter
-
 FONT = "Helvetica, Arial, sans-serif"
-LEAST, MOST = 16, 4000  # pixels of a side
 CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)), "�")
 STEPS = 24  # colours in a legend
 THUMBNAIL = 200  # pixels; legends of smaller drawings are tiny
@@ -100,109 +96,58 @@ def document(width: int, height: int, theme: Theme, title: str, parts: Iterable[
     )
 
 
-def check_theme(theme: str | Theme) -> Theme:
-    """A theme by name, or one of the caller's own."""
-    if isinstance(theme, Theme):
-        return theme
-    if theme not in THEMES:
-        raise InvalidParameter(f"theme={theme!r}: expected {', '.join(map(repr, THEMES))} or a Theme")
-    return THEMES[theme]
-
-
-def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height in pixels."""
-    sides = tuple(int(side) for side in size)
-    if len(sides) != 2 or not all(LEAST <= side <= MOST for side in sides):
-        raise InvalidParameter(f"size={size!r}: expected (width, height), {LEAST} to {MOST} pixels each")
-    return sides[0], sides[1]
-
-
-# Scores of nodes -> colours that colour-blind people can read, and the legend that explains them.
-#
-# Scores on both sides of zero run from blue over the page's grey to orange, with zero in the middle; scores
-# of one sign from pale to blue. No two ends differ by red against green, and the order is one of lightness,
-# too.
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Which number has which colour."""
-
-    low: float
-    high: float
-    ramp: tuple[str, ...]
-
-    def colours(self, scores: NDArray[Any]) -> list[str]:
-        """The colour of each score."""
-        span = self.high - self.low
-        place = (np.asarray(scores, np.float64) - self.low) / span if span else np.ones(len(scores))
-        stops = np.array([_rgb(colour) for colour in self.ramp], np.float64)  # (stops, 3)
-        at = np.linspace(0, 1, len(stops))
-        mixed = np.stack([np.interp(place, at, stops[:, k]) for k in range(3)], axis=1)
-        return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(mixed).astype(int).tolist()]
-
-
-def make_scale(scores: NDArray[Any], theme: Theme) -> Scale:
-    """The scale for these scores: symmetric around zero if they have both signs, else from least to most."""
-    low, high = float(np.min(scores)), float(np.max(scores))
-    dark = int(is_dark(theme))
-    if low < 0 < high:
-        limit = max(-low, high)
-        return Scale(-limit, limit, RAMPS["diverging"][dark])
-    return Scale(low, high, RAMPS["sequential"][dark])
-
-
-def is_dark(theme: Theme) -> bool:
-    """Whether a theme writes light on dark."""
-    return sum(_rgb(theme.ink)) > 3 * 128
-
-
-def check_scores(scores: Any, n_nodes: int) -> NDArray[np.float64]:
-    """One finite number per node."""
-    values = np.asarray(scores, dtype=np.float64)
-    if values.shape != (n_nodes,):
-        raise InvalidParameter(
-            f"scores of shape {values.shape}: expected one number for each of the {n_nodes:,} nodes"
-        )
-    if not np.isfinite(values).all():
-        raise InvalidParameter("scores hold NaN or infinity: expected a finite number for each node")
-    return values
-
-
 def legend_height(size: tuple[int, int]) -> float:
     """Pixels at the lower edge that the legend of a scale takes."""
     return 13.0 if min(size) < THUMBNAIL else 34.0
 
 
-def scale_legend(scale: Scale, size: tuple[int, int], theme: Theme) -> str:
-    """A bar with the numbers of its ends, and zero where it lies between them."""
+def score_colours(scores: NDArray[np.float64], size: tuple[int, int], theme: Theme) -> tuple[list[str], str]:
+    """A colour per score, and the legend: a bar with the numbers of its ends.
+
+    Scores on both sides of zero run from blue over grey to orange, with zero in the middle; scores of one
+    sign from pale to blue. Colour-blind people can read both: no two ends differ by red against green, and
+    the order is one of lightness, too.
+    """
+    low, high = float(np.min(scores)), float(np.max(scores))
+    both = low < 0 < high
+    if both:
+        low, high = -max(-low, high), max(-low, high)
+    ramp = RAMPS["diverging" if both else "sequential"][sum(_rgb(theme.ink)) > 3 * 128]
     width, height = size
     small = min(size) < THUMBNAIL
     letters, thickness, share, up = (8.0, 4.0, 0.42, 8.0) if small else (11.0, 8.0, 0.4, 20.0)
     length = width * share
     left, top, step = (width - length) / 2, height - up, length / STEPS
-    middles = scale.low + (np.arange(STEPS) + 0.5) / STEPS * (scale.high - scale.low)
+    middles = low + (np.arange(STEPS) + 0.5) / STEPS * (high - low)
     parts = [
         f'<rect x="{left + place * step:.2f}" y="{top:g}" width="{step + 0.3:.2f}" height="{thickness:g}" '
         f'fill="{colour}"/>'
-        for place, colour in enumerate(scale.colours(middles))
+        for place, colour in enumerate(_mixed(middles, low, high, ramp))
     ]
     baseline = top + thickness / 2 + letters * 0.36
-    if scale.low != scale.high:
-        parts.append(label(left - 5, baseline, tell(scale.low), letters, theme.ink, anchor="end"))
-    parts.append(label(left + length + 5, baseline, tell(scale.high), letters, theme.ink))
-    if scale.low < 0 < scale.high and not small:
+    if low != high:
+        parts.append(label(left - 5, baseline, tell(low), letters, theme.ink, anchor="end"))
+    parts.append(label(left + length + 5, baseline, tell(high), letters, theme.ink))
+    if both and not small:
         parts.append(label(width / 2, top - 4, "0", letters, theme.ink, anchor="middle"))
-    return f'<g class="scale">{"".join(parts)}</g>'
+    return _mixed(scores, low, high, ramp), f'<g class="scale">{"".join(parts)}</g>'
+
+
+def _mixed(scores: NDArray[np.float64], low: float, high: float, ramp: tuple[str, ...]) -> list[str]:
+    place = (scores - low) / (high - low) if high > low else np.ones(len(scores))
+    stops = np.array([_rgb(colour) for colour in ramp], np.float64)  # (stops, 3)
+    at = np.linspace(0, 1, len(stops))
+    mixed = np.stack([np.interp(place, at, stops[:, k]) for k in range(3)], axis=1)
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(mixed).astype(int).tolist()]
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def tell(value: float) -> str:
     """A score in three digits, with a true minus sign."""
     return f"{value:.3g}".replace("-", "\u2212")
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def shorten(text: str) -> str:

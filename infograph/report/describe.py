@@ -22,10 +22,7 @@ LISTED_CLASSES = 20
 
 
 def describe_graphs(graphs: GraphSet) -> Content:
-    """Counts, sizes, columns and classes, JSON-ready.
-
-    `arcs` counts an undirected edge twice. `classes` is there where the column `y` holds some.
-    """
+    """Counts, sizes, columns and classes of the column `y`, JSON-ready; an undirected edge is two arcs."""
     content: Content = {
         "kind": "graphs",
         "graphs": len(graphs),
@@ -57,12 +54,10 @@ def describe_model(model: GraphEstimator) -> Content:
         content["targets"] = [{"name": name, "unit": unit} for name, unit in pairs]
     if hasattr(model, "classes_"):
         content["predicted_classes"] = model.classes_.tolist()
-    trained = hasattr(model, "transform")  # others are not trained in epochs
-    if trained:
-        content["dim"] = len(model.get_feature_names_out())
     content |= {name: settings[name] for name in ("objective", "encoder", "n_models") if name in settings}
-    if trained:
+    if hasattr(model, "transform"):  # others are not trained in epochs
         history: list[dict[str, float]] = getattr(model, "history_", [])
+        content["dim"] = len(model.get_feature_names_out())
         content |= {"epochs_trained": len(history), "last_epoch": history[-1] if history else {}}
     return {**content, "settings": settings, **_schema(model.schema_)}
 
@@ -85,24 +80,18 @@ def _schema(schema: Schema) -> Content:
 
 
 def _column(column: Column) -> Content:
-    content: Content = {"name": column.name, "kind": column.kind}
+    content: Content = {"name": column.name, "kind": column.kind, "role": column.role, "used": column.used}
     if column.kind == "categorical":
         content["n_categories"] = len(column.categories)
         content["categories"] = list(column.categories[:LISTED_CATEGORIES])
     if column.width > 1:
         content["width"] = column.width
-    if column.unit:
-        content["unit"] = column.unit
-    return {**content, "role": column.role, "used": column.used}
+    return content | ({"unit": column.unit} if column.unit else {})
 
 
 def _spread(counts: Any) -> dict[str, float]:
-    return {
-        "least": int(counts.min()),
-        "mean": round(float(counts.mean()), 2),
-        "median": float(np.median(counts)),
-        "most": int(counts.max()),
-    }
+    mean, median = round(float(counts.mean()), 2), float(np.median(counts))
+    return {"least": int(counts.min()), "mean": mean, "median": median, "most": int(counts.max())}
 
 
 def in_words(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -111,12 +100,13 @@ def in_words(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         name = key.replace("_", " ")
         if key == "columns":
             for level, columns in value.items():
-                for place, column in enumerate(columns):
-                    yield f"{level} columns" if place == 0 else "", _column_text(column)
+                names = [f"{level} columns", *[""] * len(columns)]
+                yield from zip(names, map(_column_text, columns), strict=False)
         elif key.endswith("_per_graph"):
             yield name, f"{value['mean']:,.1f} on average, {value['least']:,} to {value['most']:,}"
         elif key == "targets":
-            yield "predicts", ", ".join(_target_text(**target) for target in value)
+            units = (f" in {t['unit']}" if t["unit"] and t["unit"] not in t["name"] else "" for t in value)
+            yield "predicts", ", ".join(t["name"] + unit for t, unit in zip(value, units, strict=True))
         elif key == "classes":
             shown = [f"{label} ({count:,})" for label, count in list(value.items())[:LISTED_CLASSES]]
             more = f" and {len(value) - LISTED_CLASSES} more" if len(value) > LISTED_CLASSES else ""
@@ -133,28 +123,21 @@ def in_words(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _column_text(column: Mapping[str, Any]) -> str:
     """For instance "label: 7 categories (0, 1, 2, 3, 4, 5, ...)"."""
+    what = "text" if column["kind"] == "text" else "a number"
     if column["role"] == "weight":
         what = "weight of messages"
     elif column["kind"] == "categorical":
         shown = list(map(str, column["categories"][: LISTED_CATEGORIES // 2]))
         more = ["..."] if column["n_categories"] > len(shown) else []
         what = f"{column['n_categories']} categories ({', '.join(shown + more)})"
-    elif column["kind"] == "text":
-        what = "text"
-    else:
-        what = f"{column['width']} numbers" if "width" in column else "a number"
+    elif "width" in column:
+        what = f"{column['width']} numbers"
     unit = f" in {column['unit']}" if "unit" in column else ""
     return f"{column['name']}: {what}{unit}{'' if column['used'] else ', not seen by encoders'}"
-
-
-def _target_text(name: str, unit: str) -> str:
-    return f"{name} in {unit}" if unit and unit not in name else name
 
 
 def _number(value: Any) -> str:
     """Whole and large numbers in groups of three, others in four digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.4g}"

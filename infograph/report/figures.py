@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -44,21 +44,6 @@ VARIABLES = {  # colours of figures -> those of pages, light or dark
 }
 
 
-def draw_map(
-    points: NDArray[Any], labels: NDArray[Any] | None, path: str | Path, *, title: str = "", column: str = ""
-) -> Path:
-    """Draw points in the plane to a PNG file.
-
-    Args:
-        points: (G, 2).
-        labels: (G,) classes or measured values that colour the points; None for one colour.
-        path: the file; it appears whole or not at all.
-        title: stands above the map.
-        column: what the labels are called.
-    """
-    return _write(map_figure(points, labels, title=title, column=column), path)
-
-
 def draw_embeddings(
     embeddings: Embeddings,
     path: str | Path,
@@ -89,35 +74,14 @@ def draw_embeddings(
     check_writable(path)
     make_figure(1, 1)  # before the work that only matplotlib can finish
     points = project(known.vectors, method, random_state)
-    draw_map(points, labels, path, title=title, column=column or "")
+    write_figure(map_figure(points, labels, title=title, column=column or ""), path)
     return len(known)
 
 
-def draw_history(history: History, path: str | Path, *, unit: str = "") -> Path:
-    """Draw the convergence plot of a training run to a `.png` or `.svg` file, as in the paper's Appendix.
-
-    Every loss term has a panel of its own, because their sizes differ by orders of magnitude. The networks of
-    an ensemble are lines of their own.
-
-    Args:
-        history: one record per epoch, `history_` of a model.
-        path: the file; it appears whole or not at all.
-        unit: of the validation error.
-    """
-    if Path(path).suffix not in (".png", ".svg"):
-        raise InvalidParameter(f"{path}: a history is drawn to .png or .svg files")
-    return _write(history_figure(history, unit), path)
-
-
 def map_figure(
-    points: NDArray[Any], labels: NDArray[Any] | None, *, title: str = "", column: str = ""
+    points: NDArray[np.float64], labels: NDArray[Any] | None, *, title: str = "", column: str = ""
 ) -> Figure:
-    """The figure that `draw_map` writes."""
-    points = np.asarray(points, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2:
-        raise InvalidParameter(f"a map has points of shape (G, 2); shape {points.shape} came")
-    if labels is not None and len(labels) != len(points):
-        raise InvalidParameter(f"{len(labels)} labels came for {len(points)} points")
+    """Points (G, 2), coloured by `labels` (G,), classes or measured values that are called `column`."""
     figure = make_figure(6.0, 4.9)
     axes = figure.add_subplot()
     strip(axes)
@@ -131,32 +95,60 @@ def map_figure(
     if labels is None:
         axes.scatter(*points.T, color=LIGHT.hues[0], alpha=0.8, **(style | {"linewidths": 0}))
     elif is_continuous(labels):
-        _scatter_values(figure, axes, points, labels, column, style)
+        _scatter_values(axes, points, labels, column, style)
     else:
-        _scatter_groups(figure, axes, points, group_points(labels), column, style)
+        _scatter_classes(axes, points, labels, column, style)
     return figure
 
 
-def _scatter_groups(
-    figure: Figure,
-    axes: Axes,
-    points: NDArray[np.float64],
-    groups: Sequence[Group],
-    column: str,
-    style: dict[str, Any],
+def _scatter_values(
+    axes: Axes, points: NDArray[np.float64], labels: NDArray[Any], column: str, style: dict[str, Any]
 ) -> None:
-    handles = []
-    for order, group in enumerate(groups, start=3):
-        order = 2 if group.hue == LIGHT.missing else order
-        look = {"color": group.hue, "marker": group.marker, "edgecolors": LIGHT.page, **style}
-        handles.append(axes.scatter(*points[group.rows].T, alpha=0.85, zorder=order, **look))
-    below = len(groups) <= WIDE_LEGEND
-    legend = figure.legend(
+    known = is_known(labels)
+    axes.scatter(*points[~known].T, color=LIGHT.missing, marker=".", **(style | {"linewidths": 0}))
+    values = labels[known].astype(np.float64)
+    x, y = points[known].T
+    drawn = axes.scatter(x, y, c=values, cmap=LIGHT.scale, edgecolors=LIGHT.faint, **style)
+    bar = axes.figure.colorbar(drawn, ax=axes, shrink=0.8)
+    missing = "" if known.all() else f", {np.count_nonzero(~known):,} without"
+    bar.set_label(f"{shorten(column)} ({len(values):,}{missing})", color=LIGHT.ink, parse_math=False)
+    bar.ax.tick_params(colors=LIGHT.ink, labelsize=8)
+    bar.outline.set_visible(False)
+
+
+def _scatter_classes(
+    axes: Axes, points: NDArray[np.float64], labels: NDArray[Any], column: str, style: dict[str, Any]
+) -> None:
+    """A hue and marker per class, the largest first; beyond 20 the smallest are one group."""
+    classes, known = count_classes(labels), is_known(labels)
+    shown = [name for name, _ in classes[: MAX_GROUPS if len(classes) <= MAX_GROUPS else MAX_GROUPS - 1]]
+    names = np.array([class_name(value) if there else "" for value, there in zip(labels, known, strict=True)])
+    groups = [
+        (
+            shorten(name),
+            known & (names == name),
+            LIGHT.hues[place % len(LIGHT.hues)],
+            MARKERS[place // 7],
+            place,
+        )
+        for place, name in enumerate(shown)
+    ]
+    rest = f"{len(classes) - len(shown)} other values"
+    groups.append((rest, known & ~np.isin(names, shown), LIGHT.missing, "D", -1))
+    groups.append(("no value", ~known, LIGHT.missing, ".", -1))
+    handles, texts = [], []
+    for name, chosen, hue, marker, order in groups:
+        if chosen.any():
+            look = {"color": hue, "marker": marker, "edgecolors": LIGHT.page, "zorder": order + 3, **style}
+            handles.append(axes.scatter(*points[chosen].T, alpha=0.85, **look))
+            texts.append(f"{name} ({np.count_nonzero(chosen):,})")
+    below = len(texts) <= WIDE_LEGEND
+    legend = axes.figure.legend(
         handles,
-        [group.legend for group in groups],
+        texts,
         title=shorten(column) or None,
         loc="outside lower left" if below else "outside right upper",
-        ncols=min(len(groups), 3) if below else 1,
+        ncols=min(len(texts), 3) if below else 1,
         frameon=False,
         markerscale=(36 / style["s"]) ** 0.5,
         fontsize=9,
@@ -169,61 +161,21 @@ def _scatter_groups(
         text.set_parse_math(False)  # a user's "$" is no formula
 
 
-def _scatter_values(
-    figure: Figure,
-    axes: Axes,
-    points: NDArray[np.float64],
-    labels: NDArray[Any],
-    column: str,
-    style: dict[str, Any],
-) -> None:
-    known = is_known(labels)
-    axes.scatter(*points[~known].T, color=LIGHT.missing, marker=".", **(style | {"linewidths": 0}))
-    values = labels[known].astype(np.float64)
-    x, y = points[known].T
-    drawn = axes.scatter(x, y, c=values, cmap=LIGHT.scale, edgecolors=LIGHT.faint, **style)
-    bar = figure.colorbar(drawn, ax=axes, shrink=0.8)
-    missing = "" if known.all() else f", {np.count_nonzero(~known):,} without"
-    bar.set_label(f"{shorten(column)} ({len(values):,}{missing})", color=LIGHT.ink, parse_math=False)
-    bar.ax.tick_params(colors=LIGHT.ink, labelsize=8)
-    bar.outline.set_visible(False)
+def draw_history(history: History, path: str | Path, *, unit: str = "") -> Path:
+    """Draw the convergence plot of a training run to a `.png` or `.svg` file, as in the paper's Appendix.
 
-
-class Group(NamedTuple):
-    """Points that look alike: their rows, hue, marker, and the line in the legend."""
-
-    rows: NDArray[np.intp]
-    hue: str
-    marker: str
-    legend: str
-
-
-def group_points(values: NDArray[Any]) -> list[Group]:
-    """Classes as hues and markers, the largest first.
-
-    Beyond 20 the smallest are one group, and so are missing values.
+    Args:
+        history: one record per epoch, `history_` of a model.
+        path: the file; it appears whole or not at all.
+        unit: of the validation error.
     """
-    classes = count_classes(values)
-    shown = classes if len(classes) <= MAX_GROUPS else classes[: MAX_GROUPS - 1]
-    known = is_known(values)
-    names = np.array([class_name(value) if there else "" for value, there in zip(values, known, strict=True)])
-    groups = []
-    for place, (name, count) in enumerate(shown):
-        round_, hue = divmod(place, len(LIGHT.hues))
-        rows = np.flatnonzero(known & (names == name))
-        groups.append(Group(rows, LIGHT.hues[hue], MARKERS[round_], f"{shorten(name)} ({count:,})"))
-    rest = np.flatnonzero(known & ~np.isin(names, [name for name, _ in shown]))
-    if len(rest):
-        hidden = len(classes) - len(shown)
-        groups.append(Group(rest, LIGHT.missing, "D", f"{hidden} other values ({len(rest):,})"))
-    if not known.all():
-        unknown = np.flatnonzero(~known)
-        groups.append(Group(unknown, LIGHT.missing, ".", f"no value ({len(unknown):,})"))
-    return groups
+    if Path(path).suffix not in (".png", ".svg"):
+        raise InvalidParameter(f"{path}: a history is drawn to .png or .svg files")
+    return write_figure(history_figure(history, unit), path)
 
 
 def history_figure(history: History, unit: str = "") -> Figure:
-    """The figure that `draw_history` writes."""
+    """A panel per loss term, whose sizes differ by orders of magnitude; networks of an ensemble are lines."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     columns = _columns(history, unit)
@@ -233,22 +185,21 @@ def history_figure(history: History, unit: str = "") -> Figure:
     for place, (key, (heading, factor)) in enumerate(columns.items()):
         axes = figure.add_subplot(down, across, place + 1)
         strip(axes, heading, "epoch" if place >= len(columns) - across else "")
-        lines: dict[float, list[tuple[float, float]]] = {}
-        for record in history:
-            if key in record:
-                network = lines.setdefault(record.get("model", 1.0), [])
-                network.append((record["epoch"], factor * record[key]))
-        for number, line in enumerate(lines.values()):
+        records = [record for record in history if key in record]
+        values = [factor * record[key] for record in records]
+        networks = list(dict.fromkeys(record.get("model", 1.0) for record in records))
+        for network in networks:
+            own = [record for record in records if record.get("model", 1.0) == network]
             axes.plot(
-                *zip(*line, strict=True),
+                [record["epoch"] for record in own],
+                [factor * record[key] for record in own],
                 color=LIGHT.hues[place % len(LIGHT.hues)],
                 drawstyle="steps-mid" if key == "lr" else "default",
-                marker="o" if len(line) <= MAX_DOTS and len(lines) == 1 else "",
+                marker="o" if len(own) <= MAX_DOTS and len(networks) == 1 else "",
                 markersize=3.5,
                 linewidth=1.6,
-                alpha=0.45 if number else 1.0,
+                alpha=1.0 if network == networks[0] else 0.45,
             )
-        values = [value for line in lines.values() for _, value in line]
         if key not in IN_PER_CENT and 0 < 20 * min(values) < max(values):
             axes.set_yscale("log")
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -261,13 +212,11 @@ def history_figure(history: History, unit: str = "") -> Figure:
 def history_table(history: History, unit: str = "", *, most: int = 20) -> tuple[list[str], list[list[str]]]:
     """Head and rows for a terminal: evenly chosen epochs, and the last one."""
     columns = _columns(history, unit)
-    step = math.ceil(len(history) / most)
     rows = []
-    for record in [*history[:-1:step], history[-1]]:
+    for record in [*history[: -1 : math.ceil(len(history) / most)], history[-1]]:
         row = [f"{record[key]:g}" for key in ("model", "epoch") if key in record]
         for key, (_, factor) in columns.items():
-            digits = ".1f" if factor > 1 else ".4g"
-            row.append(f"{factor * record[key]:{digits}}" if key in record else "")
+            row.append(f"{factor * record[key]:{'.1f' if factor > 1 else '.4g'}}" if key in record else "")
         rows.append(row)
     head = ["network"] * ("model" in history[0]) + ["epoch", *(heading for heading, _ in columns.values())]
     return head, rows
@@ -348,7 +297,8 @@ def as_svg(figure: Figure) -> Markup:
     return Markup(colour.sub(lambda found: f"{found[1]}: {VARIABLES.get(found[2], found[2])}", text))
 
 
-def _write(figure: Figure, path: str | Path) -> Path:
+def write_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure to a file, whole or not at all."""
     with replaced_file(path) as work:
         work.write_bytes(_saved(figure, Path(path).suffix[1:]))
     return Path(path)

@@ -10,8 +10,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from infograph.data.convert import as_graphset
 from infograph.data.molecules import SMILES
+from infograph.errors import InfoGraphError
 from infograph.index.graph_index import Hits
+from infograph.look.draw import draw_graph
 
 WIDTH, HEIGHT = 220, 150  # pixels of a drawn molecule
 SCORES = {"cosine": "cosine similarity, 1 is best", "euclidean": "Euclidean distance, 0 is best"}
@@ -71,14 +74,7 @@ def grid(
     columns: Mapping[Any, str],
     entry: Callable[[Any, Any], Entry],
 ) -> Sheet:
-    """A table of rows by columns.
-
-    Args:
-        head: the names of the cells that every row begins with.
-        rows: each with these cells.
-        columns: their names.
-        entry: the cell of a row and a column.
-    """
+    """A table of rows, each of which begins with cells that `head` names, by columns and their names."""
     filled = ((*begin, *(entry(row, column) for column in columns)) for row, begin in rows.items())
     return Sheet((*head, *columns.values()), tuple(filled))
 
@@ -112,23 +108,18 @@ def plain(words: str) -> str:
 
 
 def hits_page(title: str, hits: Hits, drawn: Mapping[Any, str]) -> str:
-    """The hits of a search, a table per query.
-
-    Args:
-        title: of the page.
-        hits: what was found; molecules with a column `smiles` are drawn where RDKit is installed.
-        drawn: SMILES of the queries by their ids, where they are molecules.
-    """
+    """The hits of a search, a table per query; `drawn` are SMILES of queries by their ids."""
     sections = []
     for one in hits:
         query, rows = one.queries[0].item(), one.table()
         names = [name for name in rows[0] if name != "query"] if rows else ["rank", "id", "score"]
-        cells = [tuple(text(cell_text(row[name])) for name in names) for row in rows]
+        cells = [[text(cell_text(row[name])) for name in names] for row in rows]
         if SMILES.name in one.columns:
             names.insert(1, "")
-            pictures = [Entry(picture=draw_molecule(str(row[SMILES.name]))) for row in rows]
-            cells = [(row[0], each, *row[1:]) for row, each in zip(cells, pictures, strict=True)]
-        sections.append((query, draw_molecule(drawn.get(query, "")), Sheet(tuple(names), tuple(cells))))
+            for row, own in zip(rows, cells, strict=True):
+                own.insert(1, Entry(picture=draw_molecule(str(row[SMILES.name]))))
+        sheet = Sheet(tuple(names), tuple(map(tuple, cells)))
+        sections.append((query, draw_molecule(drawn.get(query, "")), sheet))
     return render("hits.html", title=title, sections=sections, score=SCORES[hits.metric])
 
 
@@ -140,22 +131,10 @@ def cell_text(value: Any) -> str:
 
 
 def draw_molecule(smiles: str) -> Markup:
-    """An image of a molecule; nothing for what is no SMILES, or without RDKit.
-
-    The drawing is inside the page as data, and so cannot run anything there.
-    """
+    """An image of a molecule, which cannot run anything; nothing for what is no SMILES, or without RDKit."""
     try:
-        from rdkit import Chem, rdBase
-        from rdkit.Chem.Draw import rdMolDraw2D
-    except ImportError:
+        drawing = draw_graph(as_graphset([smiles]), 0, size=(WIDTH, HEIGHT))
+    except InfoGraphError:
         return Markup("")
-    with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles) if smiles else None
-        if molecule is None:
-            return Markup("")
-        drawing = rdMolDraw2D.MolDraw2DSVG(WIDTH, HEIGHT)
-        rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule)
-    drawing.FinishDrawing()
-    data = base64.b64encode(drawing.GetDrawingText().encode()).decode()
-    image = Markup('<img width="{}" height="{}" alt="{}" src="data:image/svg+xml;base64,{}">')
-    return image.format(WIDTH, HEIGHT, smiles, data)
+    data = base64.b64encode(drawing.encode()).decode()
+    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(smiles, data)

@@ -29,7 +29,7 @@ from infograph.look.project import NAMES, Method, choose_method, project
 from infograph.parameters import described
 from infograph.progress import Progress, Watch
 from infograph.report.describe import describe_graphs, in_words
-from infograph.report.figures import as_svg, draw_map, history_figure, make_figure, map_figure
+from infograph.report.figures import as_svg, history_figure, make_figure, map_figure, write_figure
 from infograph.report.pages import Sheet, bar, render, text
 
 CLASSIFIERS = {
@@ -43,33 +43,19 @@ FILES = ("embeddings.parquet", "map.png", "results.json", "report.html")
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Everything a study found.
-
-    Attributes:
-        name: what the graphs are called.
-        label: the graph column that was predicted, and colours the map; empty where there is none.
-        graphs: the graphs.
-        model: the trained encoder of the first repeat, the one that is saved.
-        embeddings: its vectors.
-        points: (G, 2) their map.
-        method: how the map was made.
-        evaluation: all scores of the settings "InfoGraph" and "untrained"; None where there are no classes.
-        published: the paper's accuracy on these graphs, if it has one.
-        notes: what a reader must know besides.
-        seconds: by stage.
-    """
+    """Everything a study found."""
 
     name: str
-    label: str
+    label: str  # the graph column that was predicted, and colours the map; empty where there is none
     graphs: GraphSet
-    model: InfoGraph
+    model: InfoGraph  # of the first repeat, the one that is saved
     embeddings: Embeddings
-    points: NDArray[np.float64]
+    points: NDArray[np.float64]  # (G, 2)
     method: Method
-    evaluation: Evaluation | None
-    published: Figure | None
+    evaluation: Evaluation | None  # of "InfoGraph" and "untrained"; None where there are no classes
+    published: Figure | None  # the paper's accuracy on these graphs
     notes: tuple[str, ...]
-    seconds: Mapping[str, float]
+    seconds: Mapping[str, float]  # by stage
 
     @property
     def labels(self) -> NDArray[Any] | None:
@@ -134,19 +120,15 @@ def study(
 
     Repeat r trains a new encoder with the seed `random_state + r` and splits with that seed; the model that
     is saved, embedded and drawn is the first one. Where the graphs have no classes in the column `y`, one
-    encoder is trained and nothing is judged.
+    encoder is trained and nothing is judged; graphs without a label are trained on, and not judged.
 
     Args:
-        graphs: the graphs; those without a label are trained on, and left out of the evaluation.
+        graphs: the graphs.
         out: the folder; gets `model/`, `embeddings.parquet`, `map.png`, `results.json` and `report.html`.
             Other files in it stay.
-        name: what the graphs are called; the name of a benchmark set puts the paper's figure beside the
-            results.
+        name: what the graphs are called; that of a benchmark set puts the paper's figure beside the results.
         estimator: the settings, not fitted; the defaults otherwise.
-        repeats: encoders trained and cross-validations made.
-        folds: of each cross-validation.
-        inner_folds: of each training part, where C is chosen.
-        classifiers: what predicts the classes from vectors; of several, the best on inner folds.
+        repeats, folds, inner_folds, classifiers: as of `cross_validate`.
         method: of the map.
         watch: is told about progress.
     """
@@ -156,7 +138,11 @@ def study(
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")
     method = choose_method(len(graphs), method)
     target = Target.of(graphs, folds, inner_folds)
-    _check_folder(Path(out))
+    if Path(out).is_file():
+        raise InvalidParameter(f"{out} is a file; a study is written to a folder")
+    check_own(Path(out), FILES, "results.json", {"source", "graphs", "table", "settings"})
+    check_writable(Path(out) / "report.html")
+    check_model_folder(Path(out) / "model")
     make_figure(1, 1)  # before the work that only matplotlib can finish
     clock = [time.perf_counter()]
     models, vectors = _train(estimator, graphs, repeats if target.judged is not None else 1, watch)
@@ -179,20 +165,20 @@ def study(
     points = project(vectors["InfoGraph"][0], method, estimator.random_state)
     watch.advance(1)
     clock.append(time.perf_counter())
-    stages = zip(("training", "cross-validation", "map"), np.diff(clock).tolist(), strict=True)
-    columns = [target.column] if target.column else ()
     found = Study(
         name=name,
         label=target.column,
         graphs=graphs,
         model=models[0],
-        embeddings=Embeddings.of(graphs, vectors["InfoGraph"][0], columns=columns),
+        embeddings=Embeddings.of(
+            graphs, vectors["InfoGraph"][0], columns=[target.column] * bool(target.column)
+        ),
         points=points,
         method=method,
         evaluation=evaluation,
         published=paper_score("InfoGraph", name),
         notes=target.notes,
-        seconds=dict(stages),
+        seconds=dict(zip(("training", "cross-validation", "map"), np.diff(clock).tolist(), strict=True)),
     )
     _write(found, Path(out))
     return found
@@ -219,33 +205,18 @@ def _train(
     return models, vectors
 
 
-def _check_folder(out: Path) -> None:
-    """Refuse, before the work that leads to it, a folder to which a study cannot be written."""
-    if out.is_file():
-        raise InvalidParameter(f"{out} is a file; a study is written to a folder")
-    check_own(out, FILES, "results.json", {"source", "graphs", "table", "settings"})
-    check_writable(out / "report.html")
-    check_model_folder(out / "model")
-
-
 def _write(study: Study, out: Path) -> None:
     """Each file whole or not at all; other files in the folder stay."""
     study.model.save(out / "model")
     vectors, drawing, results, report = (out / name for name in FILES)
     write_embeddings(study.embeddings, vectors)
-    draw_map(study.points, study.labels, drawing, title=study.name, column=study.label)
+    write_figure(map_figure(study.points, study.labels, title=study.name, column=study.label), drawing)
     with replaced_file(results) as work:
         work.write_text(json.dumps(study.to_dict(), indent=1) + "\n", encoding="utf-8")
-    with replaced_file(report) as work:
-        work.write_text(render_report(study), encoding="utf-8")
-
-
-def render_report(study: Study) -> str:
-    """The page of a study."""
     used: list[str] = [] if study.evaluation is None else [c.classifier for c in study.evaluation.candidates]
     about = describe_graphs(study.graphs)
     about.pop("kind")
-    return render(
+    page = render(
         "study.html",
         title=f"InfoGraph on {study.name}",
         study=study,
@@ -256,20 +227,14 @@ def render_report(study: Study) -> str:
         classifiers=" or ".join(CLASSIFIERS.get(name, name) for name in dict.fromkeys(used)),
         graphs=in_words(about),
     )
+    with replaced_file(report) as work:
+        work.write_text(page, encoding="utf-8")
 
 
 def _accuracies(rows: Sequence[Row]) -> Sheet:
-    head = ("method", "accuracy", "over repeats", "over folds", "")
-    deviations = [["" if d != d else f"± {d:.1f}" for d in (row.std, row.std_folds)] for row in rows]
-    return Sheet(
-        head,
-        tuple(
-            (
-                text(row.method, row.note, bold=place == 0),
-                text(f"{row.mean:.1f} %"),
-                *map(text, deviations[place]),
-                bar(row.mean),
-            )
-            for place, row in enumerate(rows)
-        ),
-    )
+    lines = []
+    for place, row in enumerate(rows):
+        deviations = ["" if d != d else f"± {d:.1f}" for d in (row.std, row.std_folds)]
+        figures = map(text, (f"{row.mean:.1f} %", *deviations))
+        lines.append((text(row.method, row.note, bold=place == 0), *figures, bar(row.mean)))
+    return Sheet(("method", "accuracy", "over repeats", "over folds", ""), tuple(lines))

@@ -25,7 +25,8 @@ from infograph.evaluate.compare import (
     represent_isolated,
 )
 from infograph.evaluate.cross_validation import Gram
-from infograph.report.comparison import Comparison, as_csv, as_html, as_markdown, best_line
+from infograph.report.comparison import Comparison, as_sheet, best_line
+from infograph.report.pages import as_markdown
 
 QUICK = Protocol(repeats=1, folds=3, inner_folds=2)
 
@@ -44,9 +45,9 @@ def test_a_line_is_what_cross_validation_gives(graphs, tmp_path):
     assert wl.mean == pytest.approx(100 * expected.mean) and wl.method == "WL" and not wl.empty
     assert plain.seconds >= 0 and plain.peak_mb > 50
     again = compare(graphs, labels, ["wl"], tmp_path, protocol=QUICK)
-    assert as_csv(again) == as_csv([wl])  # read, not computed
+    assert again == [wl]  # read, not computed
     swapped = compare(graphs, labels[::-1], ["wl"], tmp_path, protocol=QUICK)
-    assert as_csv(swapped) != as_csv([wl])  # other labels are another cell
+    assert swapped != [wl]  # other labels are another cell
 
 
 def test_a_method_over_its_budget_is_stopped_and_tried_again_with_more(graphs, tmp_path):
@@ -96,13 +97,11 @@ ROWS = [
 
 def test_tables_mark_the_best_and_say_why_a_cell_is_empty():
     assert best_line(ROWS) == 1 and best_line(ROWS[2:]) is None
-    lines = as_markdown(ROWS).splitlines()
+    lines = as_markdown(as_sheet(ROWS)).splitlines()
     assert lines[2].startswith("| a \\| b | 81.2 | 1.5 | 2 | 120 |")
-    assert lines[3].startswith("| **<b>** | **90.0** | 0.5 | 0.123 | 1,200 |")
+    assert lines[3].startswith("| **&lt;b>** | **90.0** | 0.5 | 0.123 | 1,200 |")
     assert lines[4] == "| slow |  |  |  |  | stopped after 1 minutes, the budget |"
-    assert as_csv(ROWS).splitlines()[3] == 'slow,,,,,,"stopped after 1 minutes, the budget"'
-    html = as_html(ROWS, "T & S", ["a note"])
-    assert "<strong>&lt;b&gt;</strong>" in html and "<title>T &amp; S</title>" in html
+    assert as_sheet(ROWS, bars=True).rows[2][0].lines == ("slow", "stopped after 1 minutes, the budget")
 
 
 def test_help_names_every_method():

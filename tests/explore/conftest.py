@@ -99,10 +99,7 @@ def served(index: GraphIndex, atlas: Atlas | None = None, **settings) -> Iterato
 def asked(index: GraphIndex, atlas: Atlas | None = None, **settings) -> Iterator:
     """A client of a server of its own."""
     httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
-    with (
-        served(index, atlas, **settings) as where,
-        httpx.Client(base_url=where, timeout=PATIENCE) as client,
-    ):
+    with served(index, atlas, **settings) as where, httpx.Client(base_url=where, timeout=PATIENCE) as client:
         yield client
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from infograph.explore import make_atlas, write_map
+from infograph.explore import write_map
 from tests.explore.browser import ask, draw_lasso, has_points, loaded, spot
-from tests.explore.conftest import EVIL, N, index_of, served
+from tests.explore.conftest import EVIL, N, served
 
 ZOOMED = "() => document.querySelector('.mark.chosen').style.left"
 
@@ -169,23 +168,6 @@ def test_ids_that_look_like_markup_stay_texts(view, index, atlas):
         page.wait_for_selector("#graph:not([hidden])")
         assert page.locator("#graph h2").first.inner_text() == EVIL
         assert loaded(page, "#graph .large")
-
-
-def test_years_have_no_commas_and_long_names_are_cut(view, tmp_path):
-    columns = {
-        "year": np.arange(2000.0, 2040.0),
-        "kind": np.array([f"{'long ' * 200}{i % 2}" for i in range(40)]),
-    }
-    index = index_of(np.random.default_rng(0).normal(size=(40, 3)), **columns)
-    path = write_map(index, make_atlas(index, method="pca", colour="kind"), tmp_path / "map.html")
-    page = view(path.as_uri())
-    ask(page, "7")
-    page.wait_for_selector("#graph table")
-    assert "2007" in page.locator("#graph table").inner_text()
-    page.locator("#legend button").first.click()
-    page.wait_for_selector("#export")
-    heading = page.locator("#region h2").inner_text()
-    assert len(heading) < 150 and heading.endswith("…: 20 graphs")
 
 
 def test_the_map_as_a_file_opens_without_a_server(view, index, atlas, tmp_path):

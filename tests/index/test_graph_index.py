@@ -46,21 +46,10 @@ def test_queries_in_every_form(index: GraphIndex, molecules: GraphSet, tmp_path)
 
     file = tmp_path / "query.smi"
     file.write_text(f"{smiles} mine\n")
-    forms = [
-        molecules[9],
-        [molecules[9]],
-        smiles,
-        [smiles],
-        np.array([smiles]),
-        Chem.MolFromSmiles(smiles),
-        [Chem.MolFromSmiles(smiles)],
-        file,
-        str(file),
-        index.vectors[9].tolist(),
-        index.vectors[9:10],
-        torch.from_numpy(index.vectors[9]),
-    ]
-    for form in forms:
+    molecule, vector = Chem.MolFromSmiles(smiles), index.vectors[9]
+    texts = [smiles, [smiles], np.array([smiles]), file, str(file)]
+    graphs = [molecules[9], [molecules[9]], molecule, [molecule]]
+    for form in (*texts, *graphs, vector.tolist(), vector[None], torch.from_numpy(vector)):
         assert np.array_equal(index.search(form, 5).rows, expected), form
     assert index.search(file).queries.tolist() == ["mine"]
     many = index.search(SMILES[:3], 4)
@@ -91,14 +80,7 @@ def test_hits_as_a_table(index: GraphIndex) -> None:
     assert rows[3]["score"] == 1.0 and isinstance(rows[3]["score"], float)
     assert [one.table() for one in hits] == [rows[:3], rows[3:]]
     assert hits[-1].ids.tolist() == hits.ids[1:].tolist()
-    with pytest.raises(IndexError):
-        hits[2]
-    with pytest.raises(AttributeError):
-        hits.rows = 0  # type: ignore[misc, assignment]
-
-
-def test_columns_named_like_ours_stay() -> None:
-    columns = {"id": np.array([5, 6]), "y": np.array([[1.0, 2.0], [3.0, 4.0]])}
+    columns = {"id": np.array([5, 6]), "y": np.array([[1.0, 2.0], [3.0, 4.0]])}  # a name of ours
     index = GraphIndex.of(Embeddings(np.array(["a", "b"]), np.eye(2, dtype=np.float32), columns))
     first = index.search([1, 0], 1).table()[0]
     assert first == {"query": 0, "rank": 1, "id": "a", "score": 1.0, "id (column)": 5, "y": [1.0, 2.0]}
@@ -116,13 +98,6 @@ def test_neighbours_of_a_stored_graph(index: GraphIndex) -> None:
     assert equal.search_id(0, 2).rows.tolist() == [[1, 2]]
     alone = of_vectors(np.ones((1, 3))).search_id(0)
     assert alone.rows.shape == (1, 0) and alone.table() == []
-
-
-def test_ids_that_look_like_smiles(model: InfoGraph) -> None:
-    index = GraphIndex.build(model, as_graphset(["CCN", "CCO", "CCCC"], ids=["CCO", "CCN", "7"]))
-    assert index.search_id("CCO", 1).ids.tolist() != [["CCO"]] and "CCO" in index and 7 in index
-    assert index.search("CCO", 1).ids.tolist() == [["CCN"]]  # the graph, not the id
-    assert index.row("CCN") == 1
 
 
 def test_kernels_with_sparse_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
@@ -150,20 +125,14 @@ def test_add(index: GraphIndex, model: InfoGraph) -> None:
 
 def test_many_threads_search_while_one_adds(index: GraphIndex) -> None:
     expected = {smiles: index.search([smiles], 24).rows[0].tolist() for smiles in SMILES}
-    vectors, start = index.vectors, threading.Barrier(8)
+    start = threading.Barrier(8)
 
     def work(worker: int) -> bool:
         start.wait()
-        if worker == 0:
-            for i in range(6):
-                index.add(as_graphset(["C" * (20 + i)], ids=[f"new{i}"]))
-        right = True
-        for i in range(24):
-            place = (i + worker) % 24
-            found = index.search([SMILES[place]], 30).rows[0].tolist()
-            right &= [row for row in found if row < 24] == expected[SMILES[place]]
-            right &= place in index.search(vectors[place], 2).rows
-        return right
+        for i in range(6 if worker == 0 else 0):
+            index.add(as_graphset(["C" * (20 + i)], ids=[f"new{i}"]))
+        found = {smiles: index.search([smiles], 30).rows[0].tolist() for smiles in SMILES[worker:]}
+        return all([row for row in rows if row < 24] == expected[smiles] for smiles, rows in found.items())
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import networkx as nx
 import numpy as np
@@ -34,71 +33,40 @@ def loop(vectors: np.ndarray, query: np.ndarray, metric: str, k: int) -> list[tu
     return sorted(scored, key=lambda item: (-item[1] if metric == "cosine" else item[1], item[0]))[:k]
 
 
-def check(vectors: np.ndarray, queries: np.ndarray, metric: str, k: int) -> None:
-    vectors, queries = np.asarray(vectors, np.float32), np.asarray(queries, np.float32)
-    hits = of_vectors(vectors, metric=metric).search(queries, k)
-    for place, query in enumerate(queries):
-        expected = loop(vectors, query, metric, k)
-        assert hits.rows[place].tolist() == [row for row, _ in expected]
-        assert np.allclose(hits.scores[place], [score for _, score in expected], rtol=2e-7, atol=1e-7)
-
-
 @pytest.mark.parametrize("metric", METRICS)
-def test_as_a_loop_finds_them(metric: str) -> None:
-    for k in (1, 7, 1000):
-        check(clustered(200), clustered(5, seed=1), metric, k)
-    for scale in (1e15, 1e-17):  # very long and very short
-        check(clustered(50) * scale, clustered(3, seed=1) * scale, metric, 5)
+def test_as_a_loop_finds_them(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    many, few = clustered(200), clustered(5, seed=1)
     near = 1000 + 1e-3 * np.random.default_rng(0).standard_normal((300, 64))
     assert len(np.unique(near.astype(np.float32) @ np.ones(64, np.float32))) < 100  # float32 cannot tell
-    check(near, near[:4] + 1e-3, metric, 10)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_ties_come_in_the_order_of_the_index(metric: str) -> None:
-    vectors = np.tile(clustered(4, 32), (50, 1))  # every vector fifty times
-    hits = of_vectors(vectors, metric=metric).search(vectors[2], 60)
-    assert hits.rows[0, :50].tolist() == list(range(2, 200, 4))
-    assert len(set(hits.scores[0, :50].tolist())) == 1
-    everything = of_vectors(np.ones((30, 8)), metric=metric).search(np.ones(8), 5)
-    assert everything.rows.tolist() == [[0, 1, 2, 3, 4]]
+    monkeypatch.setattr(nearest, "SCORES_BYTES", 4 * 200 * 3)  # three queries at a time
+    for vectors, queries, k in (
+        *((many, few, k) for k in (1, 7, 1000)),
+        *((many * scale, few * scale, 5) for scale in (1e15, 1e-17)),  # very long and very short
+        (near, near[:4] + 1e-3, 10),
+    ):
+        vectors, queries = vectors.astype(np.float32), queries.astype(np.float32)
+        hits = of_vectors(vectors, metric=metric).search(queries, k)
+        for place, query in enumerate(queries):
+            rows, scores = zip(*loop(vectors, query, metric, k), strict=True)
+            assert hits.rows[place].tolist() == list(rows)
+            assert np.allclose(hits.scores[place], scores, rtol=2e-7, atol=1e-7)
 
 
 @given(
-    st.integers(1, 12).flatmap(
-        lambda dim: st.lists(
-            st.lists(st.integers(-3, 3), min_size=dim, max_size=dim), min_size=2, max_size=20
-        )
-    ),
+    st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=2, max_size=20),
     st.sampled_from(METRICS),
     st.integers(1, 25),
 )
-def test_small_whole_numbers(rows: list[list[int]], metric: str, k: int) -> None:
+def test_ties_and_zero_vectors(rows: list[list[int]], metric: str, k: int) -> None:
     vectors = np.array(rows, np.float32)
-    hits = of_vectors(vectors, metric=metric).search(vectors[:2], k)
-    for place in range(2):
-        expected = loop(vectors, vectors[place], metric, k)
-        assert sorted(hits.scores[place].tolist()) == pytest.approx(sorted(s for _, s in expected), abs=1e-6)
-        steps = np.diff(hits.scores[place])
-        assert (steps <= 0).all() if metric == "cosine" else (steps >= 0).all()
-        assert (np.diff(hits.rows[place])[steps == 0] > 0).all()
-
-
-def test_zero_vectors() -> None:
-    vectors = np.array([[0, 0], [1, 0], [0, 0], [-1, 0]])
-    index = of_vectors(vectors)
-    assert index.search([1.0, 0.0]).rows.tolist() == [[1, 0, 2, 3]]
-    assert index.search([1.0, 0.0]).scores.tolist() == [[1, 0, 0, -1]]
-    assert index.search([0.0, 0.0]).scores.tolist() == [[0, 0, 0, 0]]
-    assert of_vectors(vectors, metric="euclidean").search([0, 0]).rows.tolist() == [[0, 2, 1, 3]]
-
-
-def test_many_queries_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors, queries = clustered(300), clustered(40, seed=1)
-    whole = of_vectors(vectors).search(queries)
-    monkeypatch.setattr(nearest, "SCORES_BYTES", 4 * 300 * 7)
-    parts = of_vectors(vectors).search(queries)
-    assert np.array_equal(whole.rows, parts.rows) and np.array_equal(whole.scores, parts.scores)
+    hits = of_vectors(vectors, metric=metric).search(vectors[:1], k)
+    expected = loop(vectors, vectors[0], metric, k)
+    assert sorted(hits.scores[0].tolist()) == pytest.approx(sorted(s for _, s in expected), abs=1e-6)
+    steps = np.diff(hits.scores[0])
+    assert (steps <= 0).all() if metric == "cosine" else (steps >= 0).all()
+    assert (np.diff(hits.rows[0])[steps == 0] > 0).all()  # in the order of the index
+    equal = of_vectors(np.tile(vectors, (3, 1)), metric=metric).search(vectors[0], 3 * len(vectors))
+    assert (np.diff(equal.rows[0])[np.diff(equal.scores[0]) == 0] > 0).all()
 
 
 # ---- by faiss
@@ -107,14 +75,18 @@ def test_many_queries_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatc
 @needs_faiss
 @pytest.mark.parametrize("metric", METRICS)
 def test_finds_nearly_all_and_scores_as_the_exact_search(metric: str) -> None:
-    vectors = clustered(3000)
+    vectors = np.vstack([np.zeros((5, 16)), clustered(3000)])
     near, exact = of_vectors(vectors, metric=metric, approximate=True), of_vectors(vectors, metric=metric)
     assert near.is_approximate and not exact.is_approximate
     assert near.recall() > 0.95 and exact.recall() == 1
-    found, expected = near.search(vectors[:50]), exact.search(vectors[:50])
+    found, expected = near.search(vectors[50:100]), exact.search(vectors[50:100])
     same = found.rows == expected.rows
     assert same.mean() > 0.95 and np.array_equal(found.scores[same], expected.scores[same])
-    assert near.search_id(7).rows.tolist() == exact.search_id(7).rows.tolist()
+    for n_rows in (1, 2, 30, 100):  # fewer than are asked for
+        few = of_vectors(vectors[:n_rows], metric=metric, approximate=True).search(vectors[:9], 500)
+        assert np.array_equal(
+            few.rows, of_vectors(vectors[:n_rows], metric=metric).search(vectors[:9], 500).rows
+        )
 
 
 @needs_faiss
@@ -123,64 +95,40 @@ def test_recall_notices_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "PROBED_SHARE", 10**9)
     vectors = np.random.default_rng(0).standard_normal((2000, 16)).astype(np.float32)
     index, exact = of_vectors(vectors, approximate=True), of_vectors(vectors)
-    shares = [
-        np.isin(exact.search_id(i, 3).rows, index.search_id(i, 3).rows).mean() for i in range(0, 2000, 10)
-    ]
-    assert 0.05 < index.recall() < 0.8
-    assert index.recall(sample=2000, k=3) == pytest.approx(np.mean(shares), abs=0.08)
+    pairs = ((exact.search_id(i, 3).rows, index.search_id(i, 3).rows) for i in range(0, 2000, 10))
+    found = np.mean([np.isin(*pair).mean() for pair in pairs])
+    assert 0.05 < index.recall(sample=2000, k=3) == pytest.approx(found, abs=0.08)
 
 
 @needs_faiss
-def test_few_vectors_and_large_k() -> None:
-    for n_rows in (1, 2, 30, 100):
-        vectors = clustered(n_rows)
-        near, exact = of_vectors(vectors, approximate=True), of_vectors(vectors)
-        assert np.array_equal(near.search(vectors, 500).rows, exact.search(vectors, 500).rows)
-    many = of_vectors(clustered(2000), approximate=True)
-    assert sorted(many.search(np.ones(16), 5000).rows[0].tolist()) == list(range(2000))
-    zeros = np.vstack([np.zeros((5, 16)), clustered(200)])
-    assert of_vectors(zeros, approximate=True).search(zeros[6], 3).rows[0, 0] == 6
-
-
-@needs_faiss
-def test_above_the_bound_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_above_the_bound_by_itself_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     assert not of_vectors(clustered(500)).is_approximate
     index = of_vectors(clustered(501))
     assert index.is_approximate and not of_vectors(clustered(501), approximate=False).is_approximate
     opened = GraphIndex.open(index.save(tmp_path / "index"))
-    assert opened.is_approximate and opened.recall() == index.recall()
     queries = clustered(20, seed=1)
-    assert np.array_equal(opened.search(queries).rows, index.search(queries).rows)
-    for module in (nearest, graph_index):
-        monkeypatch.setattr(module, "faiss_installed", lambda: False)
-    with pytest.warns(UserWarning, match="searched exactly"):
-        opened = GraphIndex.open(tmp_path / "index")
-    assert not opened.is_approximate and opened.search(clustered(501)[7], 1).rows.tolist() == [[7]]
-
-
-@needs_faiss
-def test_a_file_that_is_none_of_faiss(tmp_path) -> None:
-    index = of_vectors(clustered(100), approximate=True)
-    for content, covered, word in ((b"no index at all", 100, "no index of faiss"), (None, 5, "expected 5")):
-        folder = index.save(tmp_path / str(covered))
-        if content is not None:
-            (folder / "faiss.index").write_bytes(content)
-        with pytest.raises(InvalidFile, match=word):
-            nearest.Approximate.open(folder / "faiss.index", covered)
+    assert opened.is_approximate and np.array_equal(opened.search(queries).rows, index.search(queries).rows)
+    with monkeypatch.context() as without:
+        without.setattr(graph_index, "faiss_installed", lambda: False)
+        with pytest.warns(UserWarning, match="searched exactly"):
+            assert not GraphIndex.open(tmp_path / "index").is_approximate
+    path = tmp_path / "index" / "faiss.index"
+    with pytest.raises(InvalidFile, match="expected 5"):
+        nearest.Approximate.open(path, 5)
+    path.write_bytes(b"no index at all")
+    with pytest.raises(InvalidFile, match="no index of faiss"):
+        nearest.Approximate.open(path, 501)
 
 
 def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (nearest, graph_index):
-        monkeypatch.setattr(module, "faiss_installed", lambda: False)
+    monkeypatch.setattr(graph_index, "faiss_installed", lambda: False)
     monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     with pytest.raises(MissingExtra, match=r"this needs faiss.*pip install 'infograph\[search\]'"):
         of_vectors(clustered(10), approximate=True)
     with pytest.warns(UserWarning, match="501 vectors are searched exactly, as faiss is not installed"):
         assert of_vectors(clustered(501)).recall() == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        of_vectors(clustered(501), approximate=False)
+    assert not of_vectors(clustered(501), approximate=False).is_approximate  # without a warning
 
 
 # ---- vectors that coincide
@@ -188,13 +136,13 @@ def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def all_pairs(vectors: np.ndarray, metric: str, tolerance: float) -> list[list[int]]:
     rows = np.asarray(vectors, np.float32).astype(np.float64)
-    lengths = np.sqrt((rows**2).sum(axis=1))
+    lengths = np.linalg.norm(rows, axis=1)
+    units = rows / np.where(lengths, lengths, 1)[:, None]
     links = nx.empty_graph(len(rows))
     for i in range(len(rows)):
         for j in range(i):
             if metric == "cosine":
-                units = [rows[n] / lengths[n] if lengths[n] else rows[n] for n in (i, j)]
-                near = ((units[0] - units[1]) ** 2).sum() / 2 <= tolerance
+                near = ((units[i] - units[j]) ** 2).sum() / 2 <= tolerance
             else:
                 near = np.linalg.norm(rows[i] - rows[j]) <= tolerance * max(lengths[i], lengths[j])
             if near:
@@ -219,39 +167,23 @@ def test_duplicates_as_all_pairs(
     assert of_vectors(vectors, metric=metric).near_duplicates(tolerance) == found
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.integers(1, 1000)), min_size=1, max_size=30
-    ),
-    st.sampled_from(METRICS),
-    st.sampled_from([0.0, 1e-4, 0.3]),
-)
-def test_duplicates_of_all_lengths(rows: list[tuple[int, int, int]], metric: str, tolerance: float) -> None:
-    vectors = np.array([[a * scale, b * scale, a] for a, b, scale in rows])
-    found = of_vectors(vectors, metric=metric).near_duplicates(tolerance)
-    if tolerance or metric == "euclidean":  # unit vectors of exact multiples may differ by a rounding
-        assert found == all_pairs(vectors, metric, tolerance)
-
-
 def test_all_equal_and_all_different(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_vectors(np.ones((5000, 8))).near_duplicates() == [list(range(5000))]
     assert of_vectors(clustered(500)).near_duplicates() == []
-    assert of_vectors(np.ones((1, 8))).near_duplicates() == []
     noisy = np.ones((1500, 8)) + 1e-7 * np.random.default_rng(0).standard_normal((1500, 8))
     assert len(of_vectors(noisy).near_duplicates()) == 1
     monkeypatch.setattr(nearest, "MOST_PAIRS", 1000)
-    with pytest.raises(InvalidParameter, match="too many to compare; choose a smaller one"):
+    with pytest.raises(InvalidParameter, match="too many"):
         of_vectors(noisy).near_duplicates()
 
 
 def test_the_default_joins_a_graph_in_two_orders_of_its_nodes() -> None:
     rng = np.random.default_rng(0)
-    networks = [nx.gnp_random_graph(12 + i, 0.3, seed=i) for i in range(20)]
-    shuffled = [nx.relabel_nodes(g, dict(enumerate(rng.permutation(len(g)).tolist()))) for g in networks]
-    shuffled = [nx.Graph(sorted(g.edges)) for g in shuffled]
-    graphs = as_graphset([*networks, *shuffled])
+    networks = [nx.gnm_random_graph(12 + i, 40, seed=i) for i in range(10)]
+    orders = (dict(enumerate(rng.permutation(len(network)).tolist())) for network in networks)
+    pairs = zip(networks, orders, strict=True)
+    graphs = as_graphset([*networks, *(nx.relabel_nodes(network, order) for network, order in pairs)])
     model = InfoGraph(dim=32, epochs=2).fit(graphs)
-    whole = {i for i in range(20) if len(networks[i]) == len(shuffled[i])}  # without isolated nodes
     for metric in METRICS:
         groups = GraphIndex.build(model, graphs, metric=metric).near_duplicates()
-        assert groups == [[i, i + 20] for i in sorted(whole)]
+        assert groups == [[i, i + 10] for i in range(10)]

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 import infograph.look.clusters as module
 from infograph import find_clusters
-from infograph.look.clusters import _join_nearest, medoid
+from infograph.look.clusters import medoid
 
 
 def planted(
@@ -26,25 +26,18 @@ def planted(
 def test_planted_clusters_are_found_and_noise_stays_noise() -> None:
     vectors, own = planted()
     found = find_clusters(vectors)
-    assert found.sizes[0] > found.sizes[1]
-    assert len(found) == 2
+    assert len(found) == 2 and found.sizes[0] > found.sizes[1]
     assert (found.labels[own == -1] == -1).all()
-    inside = own >= 0
-    assert (found.labels[inside] == own[inside]).mean() > 0.95
+    assert (found.labels == own)[own >= 0].mean() > 0.95
     assert not ((found.labels >= 0) & (found.labels != own)).any()
-    assert (found.probability[found.labels == -1] == 0).all()
-    assert (found.probability[found.labels >= 0] > 0).all()
+    assert ((found.probability > 0) == (found.labels >= 0)).all()
     assert found.sizes == tuple(int((found.labels == label).sum()) for label in (0, 1))
     assert found.n_noise == (found.labels == -1).sum()
     assert str(found).startswith("2 clusters of ")
     again = find_clusters(vectors.copy())
     assert np.array_equal(found.labels, again.labels) and np.array_equal(found.probability, again.probability)
-
-
-def test_units_of_columns_do_not_matter() -> None:
-    vectors, _ = planted()
-    scaled = vectors * np.geomspace(1e-3, 1e3, vectors.shape[1]) + 7
-    assert np.array_equal(find_clusters(vectors).labels, find_clusters(scaled).labels)
+    scaled = vectors * np.geomspace(1e-3, 1e3, vectors.shape[1]) + 7  # other units
+    assert np.array_equal(found.labels, find_clusters(scaled).labels)
 
 
 def test_of_many_graphs_a_sample_is_clustered_and_the_rest_joins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,37 +45,24 @@ def test_of_many_graphs_a_sample_is_clustered_and_the_rest_joins(monkeypatch: py
     monkeypatch.setattr(module, "SAMPLE", 200)
     steps: list[tuple[int, int]] = []
     found = find_clusters(vectors, min_size=30, progress=lambda done, total: steps.append((done, total)))
-    assert found.n_clustered == 200
+    assert found.n_clustered == 200 and len(found) == 2
     assert steps == [(0, 350), (200, 350), (350, 350)]
-    assert len(found) == 2
-    assert (found.labels[own == -1] == -1).all()
-    assert (found.labels[own >= 0] == own[own >= 0]).mean() > 0.9
+    assert (found.labels[own == -1] == -1).all()  # too far from any cluster to join it
+    assert (found.labels == own)[own >= 0].mean() > 0.9
     assert np.array_equal(found.labels, find_clusters(vectors, min_size=30).labels)
     other = find_clusters(vectors, min_size=30, random_state=1)
     assert not np.array_equal(found.probability, other.probability)
 
 
-def test_the_reach_of_a_cluster() -> None:
-    core = np.array([[0.0], [1.0], [2.0], [3.0], [50.0]])
-    labels, probability = np.array([0, 0, 0, 0, -1]), np.array([0.4, 1.0, 1.0, 0.5, 0.0])
-    points = np.array([[-0.9], [-1.1], [2.2], [50.0]])  # members are 1 apart, so 1 is the reach
-    joined, likely = _join_nearest(points, core, labels, probability)
-    assert joined.tolist() == [0, -1, 0, -1]
-    assert likely.tolist() == [0.4, 0.0, 1.0, 0.0]
-
-
 @pytest.mark.parametrize("vectors", [np.ones((40, 3)), np.ones((1, 3)), np.eye(3)])
 def test_vectors_without_clusters(vectors: NDArray[np.float64]) -> None:
     found = find_clusters(vectors)
-    assert len(found) == 0
-    assert (found.labels == -1).all()
+    assert len(found) == 0 and (found.labels == -1).all()
     assert str(found) == f"no clusters among {len(vectors)} graphs"
 
 
 def test_graphs_that_occur_many_times_are_clusters() -> None:
-    vectors = np.repeat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]), 30, axis=0)
-    found = find_clusters(vectors)
-    assert found.sizes == (30, 30, 30)
+    found = find_clusters(np.repeat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]), 30, axis=0))
     assert found.labels.tolist() == [0] * 30 + [1] * 30 + [2] * 30
 
 
@@ -90,5 +70,5 @@ def test_the_medoid_has_the_smallest_sum_of_distances(monkeypatch: pytest.Monkey
     points = np.random.default_rng(0).normal(size=(80, 3))
     sums = np.linalg.norm(points[:, None] - points, axis=2).sum(axis=1)
     assert medoid(points) == sums.argmin()
-    monkeypatch.setattr("infograph.look.clusters.MEDOID_SAMPLE", 40)
+    monkeypatch.setattr(module, "MEDOID_SAMPLE", 40)
     assert sums[medoid(points)] < np.percentile(sums, 10)

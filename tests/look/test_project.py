@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from infograph import outlier_scores
-from infograph.look.project import Method, principal_components, project, umap_installed
+from infograph.errors import MissingExtra
+from infograph.look.project import Method, choose_method, principal_components, project, umap_installed
 
 UMAP = pytest.param(
     "umap", marks=[pytest.mark.slow, pytest.mark.skipif(not umap_installed(), reason="no umap")]
@@ -37,6 +38,17 @@ def test_few_graphs_have_a_map(n_graphs: int, dim: int) -> None:
     assert len(np.unique(points, axis=0)) == n_graphs
 
 
+def test_the_method_depends_on_what_is_installed_and_how_many_graphs_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("infograph.look.project.umap_installed", lambda: False)
+    assert [choose_method(n) for n in (3, 100, 20_000, 20_001)] == ["pca", "tsne", "tsne", "pca"]
+    with pytest.raises(MissingExtra, match="umap-learn"):
+        project(clusters(), "umap")
+    monkeypatch.setattr("infograph.look.project.umap_installed", lambda: True)
+    assert choose_method(100) == choose_method(100_000) == "umap"
+
+
 def test_components_are_those_of_a_singular_value_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("infograph.look.project.BLOCK", 7)
     rows = np.random.default_rng(0).normal(size=(50, 6)) @ np.random.default_rng(1).normal(size=(6, 6)) + 3
@@ -50,12 +62,12 @@ def test_components_are_those_of_a_singular_value_decomposition(monkeypatch: pyt
     assert np.allclose(np.abs(project(wider, "pca")), np.abs(expected[:, :2]))
 
 
-def test_a_graph_far_away_is_the_first_outlier() -> None:
-    strange = np.vstack([clusters(), np.full((1, 20), 90.0)])
-    scores = outlier_scores(strange)
-    assert scores.argmax() == 90
-    assert scores[-1] > 10
-    assert np.median(scores) == pytest.approx(1)
+def test_outlier_scores_are_distances_to_the_kth_neighbour() -> None:
+    line = np.array([[0.0], [1.0], [3.0], [7.0], [20.0]])
+    second = np.array([3.0, 2.0, 3.0, 6.0, 17.0])  # to the second nearest, by hand
+    assert np.allclose(outlier_scores(line, k=2), second / 3.0)
+    scores = outlier_scores(np.vstack([clusters(), np.full((1, 20), 90.0)]))
+    assert scores.argmax() == 90 and scores[-1] > 10 and np.median(scores) == pytest.approx(1)
 
 
 def test_what_is_odd_outside_the_components_is_seen() -> None:
@@ -65,15 +77,7 @@ def test_what_is_odd_outside_the_components_is_seen() -> None:
     assert outlier_scores(vectors, components=2).argmax() == 17
 
 
-def test_outlier_scores_are_distances_to_the_kth_neighbour() -> None:
-    line = np.array([[0.0], [1.0], [3.0], [7.0], [20.0]])
-    second = np.array([3.0, 2.0, 3.0, 6.0, 17.0])  # to the second nearest, by hand
-    assert np.allclose(outlier_scores(line, k=2), second / 3.0)
-
-
 def test_outliers_among_equal_graphs() -> None:
     scores = outlier_scores(np.vstack([np.zeros((30, 2)), [[1.0, 0.0]], [[0.0, 9.0]]]))
-    assert (scores[:30] == 0).all()
-    assert scores.argmax() in (30, 31)
-    assert (outlier_scores(np.zeros((5, 2))) == 0).all()
-    assert outlier_scores(np.zeros((1, 2))).tolist() == [0]
+    assert (scores[:30] == 0).all() and scores.argmax() in (30, 31)
+    assert (outlier_scores(np.zeros((5, 2))) == 0).all() and outlier_scores(np.zeros((1, 2))).tolist() == [0]

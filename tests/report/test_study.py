@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -23,24 +23,6 @@ EVIL = "<script>alert('&')</script>"
 
 def small(seed: int = 0, epochs: int = 2) -> InfoGraph:
     return InfoGraph(dim=8, epochs=epochs, batch_size=16, random_state=seed)
-
-
-class Page(HTMLParser):
-    """What a browser would see: tags, text, and everything that would be fetched."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.text: list[str] = []
-        self.addresses: list[str] = []
-        self.feed(source)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "srcset", "href")]
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +64,12 @@ def test_scores_are_those_of_one_encoder_per_repeat(finished: tuple[Study, Path]
 
 def test_report_needs_nothing_else(finished: tuple[Study, Path]) -> None:
     source = (finished[1] / "report.html").read_text(encoding="utf-8")
-    page = Page(source)
-    assert page.tags.count("figure") == 2 and "svg" in page.tags
-    assert all(address.startswith(("#", "data:")) for address in page.addresses)
-    assert not re.search(r"https?://|//cdn|@import", source)
-    assert not {"script", "link", "iframe"} & set(page.tags)
-    words = " ".join(" ".join(page.text).split())
+    assert source.count("<figure") == 2 and source.count("<svg") == 2
+    assert not re.search(r"https?://|//cdn|@import|<(script|link|iframe)", source)
+    assert all(
+        found.startswith(("#", "data:")) for found in re.findall(r'(?:src|srcset|href)="(.*?)"', source)
+    )
+    words = " ".join(re.sub("<.*?>", " ", source).split())
     for expected in (
         "transductive",
         "untrained encoder",
@@ -95,19 +77,17 @@ def test_report_needs_nothing_else(finished: tuple[Study, Path]) -> None:
         "batch_size",
         "No test fold",
         "2 repeats (seeds 0 to 1): each",
-        "the paper reports the best average",
+        "paper reports the best average",
         "Time: training ",
     ):
-        assert expected.casefold() in words.casefold()
+        assert expected in unescape(words).replace("\xa0", " ")
 
 
 def test_everything_of_the_user_is_escaped(tmp_path: Path) -> None:
     graphs = rings_and_stars([EVIL, "b"] * 10)
     found = study(graphs, tmp_path, name=f"{EVIL}.csv", estimator=small(epochs=0), repeats=1, folds=2)
     source = (tmp_path / "report.html").read_text(encoding="utf-8")
-    page = Page(source)
-    assert "script" not in page.tags and "<script" not in source
-    assert EVIL in " ".join(page.text)
+    assert "<script" not in source and EVIL in unescape(source)
     assert "paper" not in " ".join(row.method for row in found.rows)  # which has no such set
     assert found.rows[0].mean == found.rows[1].mean and "was not trained" in source
 
