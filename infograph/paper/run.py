@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -16,7 +17,7 @@ from infograph.evaluate.published import paper_table1
 from infograph.jobs import Lost, run
 from infograph.paper.table1 import compute_table1, table1_cells, variant_cells
 from infograph.paper.table2 import compute_table2, plan_table2
-from infograph.progress import Progress, Watcher, duration
+from infograph.progress import Progress, Watcher
 
 
 class OutOfTime(Exception):
@@ -130,7 +131,7 @@ class Status:
             return "done"
         if self.unknown == self.cells - self.done:
             return "not known yet"
-        time_left = duration(self.seconds)
+        time_left = str(timedelta(seconds=round(self.seconds)))
         return f"{time_left}, and {self.unknown} cells of unknown length" if self.unknown else time_left
 
 

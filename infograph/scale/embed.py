@@ -281,7 +281,7 @@ class Embedder:
         self._errors = {"errors": "nan"} if "errors" in inspect.signature(model.transform).parameters else {}
 
     def embed(self, shard: Shard, on_rows: Rows) -> Record:
-        """Write the rejected rows of a shard, its record and its vectors, and give the record.
+        """Write the record of a shard, its rejected rows and its vectors, in this order, and give the record.
 
         What there is of the shard is replaced; `on_rows` is told after every block how many rows there were.
         The entry "warning" of what comes back, which is not in the file, is what a reader had to say.
@@ -290,14 +290,15 @@ class Embedder:
         vectors, listed, record_file = files_of(self.job.out, shard.name)
         for path in (vectors, listed, record_file):
             path.unlink(missing_ok=True)
-        with replaced_file(vectors) as work, warnings.catch_warnings(record=True) as said:
+        with (
+            warnings.catch_warnings(record=True) as said,
+            replaced_file(vectors) as work,
+            replaced_file(listed) as listed_work,
+        ):
             warnings.simplefilter("always")
-            with replaced_file(listed) as listed_work:
-                rows, rejected = self._write(shard, work, listed_work, on_rows)
-                if not Path(shard.path).exists() or shard_at(shard.name, Path(shard.path)) != shard:
-                    raise InvalidFile(f"{shard.path} was changed while it was read: run the job again")
-            if not rejected:
-                listed.unlink()
+            rows, rejected = self._write(shard, work, listed_work, on_rows)
+            if not Path(shard.path).exists() or shard_at(shard.name, Path(shard.path)) != shard:
+                raise InvalidFile(f"{shard.path} was changed while it was read: run the job again")
             record = {
                 "format": FORMAT,
                 "shard": shard.name,
@@ -312,6 +313,8 @@ class Embedder:
             }
             with replaced_file(record_file) as record_work:
                 record_work.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        if not rejected:
+            listed.unlink()
         return {**record, "warning": str(said[0].message) if said else ""}
 
     def _write(self, shard: Shard, work: Path, listed_work: Path, on_rows: Rows) -> tuple[int, int]:

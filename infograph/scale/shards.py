@@ -139,9 +139,10 @@ def check_records(
 ) -> None:
     """Make sure that what is in the folder is of these settings, and of these files."""
     for shard in shards:
-        path, _, record_file = files_of(out, shard.name)
-        if path.exists() and not record_file.exists():
-            raise InvalidParameter(f"{path} was not written by such a job: choose another folder")
+        *written, record_file = files_of(out, shard.name)
+        strange = next((path for path in written if path.exists() and not record_file.exists()), None)
+        if strange:
+            raise InvalidParameter(f"{strange} is there and was not written by such a job: choose another folder")
     names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
     for name, record in records.items():
         path, source, before = files_of(out, name)[0], record["input"]["path"], record["settings"]
