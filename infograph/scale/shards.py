@@ -142,7 +142,9 @@ def check_records(
         *written, record_file = files_of(out, shard.name)
         strange = next((path for path in written if path.exists() and not record_file.exists()), None)
         if strange:
-            raise InvalidParameter(f"{strange} is there and was not written by such a job: choose another folder")
+            raise InvalidParameter(
+                f"{strange} is there and was not written by such a job: choose another folder"
+            )
     names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
     for name, record in records.items():
         path, source, before = files_of(out, name)[0], record["input"]["path"], record["settings"]
