@@ -143,7 +143,7 @@ def check_records(
         strange = next((path for path in written if path.exists() and not record_file.exists()), None)
         if strange:
             raise InvalidParameter(
-                f"{strange} is there and was not written by such a job: choose another folder"
+                f"{strange} is there and was not written by such a job: choose another"
             )
     names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
     for name, record in records.items():

@@ -31,6 +31,9 @@ class Bilinear(Discriminator):
 class NWJ(Bound):
     """One of a user's own."""
 
+    def __repr__(self) -> str:
+        return "NWJ()"  # the name of a test is the same in every process
+
     def rows(self, scores: torch.Tensor, pairs: Pairs) -> torch.Tensor:
         return (pairs.negative * (scores - 1).exp() - pairs.positive * scores).sum()
 
