@@ -61,10 +61,6 @@ class NothingLeft(InvalidParameter):
         super().__init__(problem)
 
 
-class NotFitted(InfoGraphError, ValueError, AttributeError):
-    """An estimator that is asked for results before `fit`."""
-
-
 class TrainingDiverged(InfoGraphError, ArithmeticError):
     """A loss that stopped being finite."""
 
@@ -90,3 +86,21 @@ class UnknownCategoryWarning(UserWarning):
 
 class TargetWarning(UserWarning):
     """Labels that can be used, but are probably not what was meant."""
+
+
+class ColumnWarning(UserWarning):
+    """Attributes that can be read in several ways, or that are not seen."""
+
+
+def __getattr__(name: str) -> Any:
+    """`NotFitted` is scikit-learn's own as well, which takes longer to import than everything here."""
+    if name != "NotFitted":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError
+
+    class NotFitted(InfoGraphError, NotFittedError):
+        """An estimator that is asked for results before `fit`."""
+
+    NotFitted.__qualname__ = name
+    globals()[name] = NotFitted
+    return NotFitted

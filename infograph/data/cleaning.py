@@ -83,11 +83,9 @@ def resolve_duplicates(
         resolved: dict[str, Value] = dict.fromkeys(own)
         for column in columns if action == "merged" else ():
             value = resolved[column.name] = _resolve(own[column.name], rule, votes[column.name], tolerance)
-            if column.kind == "float":
-                changed[column.name][members[0]] = np.nan if value is None else value
-            else:
-                code = column.unknown if value is None else column.categories.index(value)
-                changed[column.name][members[0]] = code
+            if column.kind == "categorical":
+                value = column.unknown if value is None else column.categories.index(value)
+            changed[column.name][members[0]] = np.nan if value is None else value
         if action != "kept":
             stays[members if action == "dropped" else members[1:]] = False
         groups.append(

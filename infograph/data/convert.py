@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -16,20 +18,22 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import POSITIONS, GraphSet, IntArray, Rejected, align, concatenate, pointer
 from infograph.data.schema import LEVELS, Category, Column, Kind, Level, Schema
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, NothingLeft
+from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, MissingExtra, NothingLeft
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 ACCEPTED = (
     "a GraphSet, a path, a data set's name, or a list of networkx graphs, PyG Data, "
-    "(edge_index, node_features) tuples, SMILES strings or RDKit molecules"
+    "(edge_index, node_features) tuples, SMILES strings or RDKit molecules, or a PyG loader"
 )
 Errors = Literal["raise", "skip"]
 Salts = Literal["keep", "strip"]
 Choice = str | Sequence[str] | Mapping[str, Kind | None] | None
 Widths = dict[tuple[str, str], tuple[int, ...]]
 LARGEST = float(np.finfo(np.float32).max)
+MANY = 100  # different whole numbers in a column: more are numbers, not categories
+NUMBERS = (int, float, np.number, Fraction, Decimal)
 FLOATS = (float, np.floating, np.ndarray, list, tuple, Fraction, Decimal)
 PLAIN = (str, int, float, np.integer, np.floating)
 PYG = Schema(
@@ -84,8 +88,8 @@ def as_graphset(
     Args:
         source: a GraphSet, a path or data set name, or a list, array or pandas Series of networkx graphs, PyG
             Data, `(edge_index, node_features)` tuples, SMILES strings, RDKit molecules or GraphSets.
-        node, edge: attributes of networkx graphs to keep: names, or {name: "categorical" | "float"}.
-        weight: the networkx edge attribute that multiplies messages.
+        node, edge: attributes to use: names, or {name: "categorical" | "float"}; all by default, [] for none.
+        weight: the edge attribute that multiplies messages; "weight" by default, where it holds numbers.
         hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
         salts: "keep" all pieces of molecules or "strip" counter-ions; None as `schema` says, else "keep".
         ids: the user's ids, one per graph; the position otherwise.
@@ -117,7 +121,7 @@ def as_graphset(
 
 def _items(source: Any) -> list[Any]:
     if _is_a(source, "torch_geometric.data", "Batch"):
-        return list(source.to_data_list())
+        source = [source]
     if isinstance(source, nx.Graph) or _is_a(source, "torch_geometric.data", "Data") or _is_molecule(source):
         raise InvalidParameter(f"one single graph ({type(source).__name__}): put it into a list")
     if _is_a(source, "pandas", "DataFrame"):
@@ -129,7 +133,12 @@ def _items(source: Any) -> list[Any]:
         what = f"an array of {source.dtype}, shape {source.shape}"
     if what:
         raise InvalidParameter(f"cannot read graphs from {what}; expected {ACCEPTED}")
-    return list(source)
+    return [graph for item in source for graph in _unpacked(item)]
+
+
+def _unpacked(item: Any) -> list[Any]:
+    """The graphs of a PyG batch, as loaders give them; anything else is one graph."""
+    return list(item.to_data_list()) if _is_a(item, "torch_geometric.data", "Batch") else [item]
 
 
 def _from_items(
@@ -143,9 +152,9 @@ def _from_items(
 
         return from_molecules(items, ids=ids, **options.of_molecules)
     if hasattr(first, "edge_index"):
-        return assemble(_records(items, _from_data, ids), errors=options.errors, columns=PYG)
+        return assemble(_records(items, _from_data, ids), errors=options.errors, columns=PYG, options=options)
     if isinstance(first, tuple):
-        return assemble(_records(items, _from_tuple, ids), errors=options.errors)
+        return assemble(_records(items, _from_tuple, ids), errors=options.errors, options=options)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
 
@@ -187,16 +196,24 @@ def _records(
 
 
 def assemble(
-    records: Iterable[Record | Rejected], *, errors: Errors = "raise", columns: Schema | None = None
+    records: Iterable[Record | Rejected],
+    *,
+    errors: Errors = "raise",
+    columns: Schema | None = None,
+    options: ReadOptions | None = None,
 ) -> GraphSet:
-    """Check every graph and join them; `columns` are those known beforehand, the rest is inferred."""
+    """Check every graph and join them.
+
+    `columns` are those known beforehand; of the rest `options` choose some, and their kinds are inferred.
+    """
     check_errors(errors)
+    known, options = columns or Schema(), options or ReadOptions()
     good: list[Record] = []
     rejected: list[Rejected] = []
     widths: Widths = {}
     for index, record in enumerate(records):
         graph_id = index if record.graph_id is None else record.graph_id
-        problem = record.problem if isinstance(record, Rejected) else _problem(record, good[:1], widths)
+        problem = record.problem if isinstance(record, Rejected) else _problem(record, good[:1], widths, known)
         if problem and errors == "raise":
             raise InvalidGraph(problem, index=index, graph_id=graph_id)
         if problem:
@@ -205,18 +222,19 @@ def assemble(
             good.append(replace(record, graph_id=graph_id))
     if not good:
         raise nothing_left(rejected)
-    known = columns or Schema()
     arrays: dict[str, Any] = {level: {} for level in LEVELS}
     described: dict[str, Any] = dict.fromkeys(LEVELS, ())
     for level in LEVELS:
-        for name in dict.fromkeys(name for record in good for name in getattr(record, level)):
+        names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
+        kinds = chosen(getattr(options, level), names, level) if level != "graph" and not options.schema else {}
+        for name in (each for each in names if each in kinds or level == "graph" or options.schema):
             if level == "graph":
                 raw = [record.graph.get(name) for record in good]
                 values, column = store_graph_column(name, raw, known.column(level, name))
             else:
                 parts = [getattr(record, level)[name] for record in good]
                 joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
-                values, column = _store_column(name, joined, known.column(level, name))
+                values, column = _store_column(name, joined, known.column(level, name), kinds.get(name))
             arrays[level][name] = values
             described[level] += (column,)
     return GraphSet(
@@ -244,7 +262,7 @@ def nothing_left(rejected: Sequence[Rejected]) -> NothingLeft:
     return NothingLeft(problem, len(rejected), rejected)
 
 
-def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
+def _problem(record: Record, first: Sequence[Record], widths: Widths, known: Schema) -> str:
     """What is wrong with a graph, or an empty string; `widths` remembers the shape of a row per column."""
     if record.n_nodes < 1:
         return "it has no nodes; leave it out, or pass errors='skip'"
@@ -255,7 +273,8 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
         bad = edges[(edges < 0) | (edges >= record.n_nodes)][0]
         return f"an edge leads to node {bad}, but the nodes are 0 ... {record.n_nodes - 1}"
     seen: Widths = {}
-    for level, rows in (("node", record.n_nodes), ("edge", edges.shape[1])):
+    levels: tuple[tuple[Level, int], ...] = (("node", record.n_nodes), ("edge", edges.shape[1]))
+    for level, rows in levels:
         columns = getattr(record, level)
         if first and columns.keys() != getattr(first[0], level).keys():
             names, expected = sorted(columns), sorted(getattr(first[0], level))
@@ -267,24 +286,33 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths) -> str:
             if rows and values.shape[1:] != width:
                 own, other = math.prod(values.shape[1:]), math.prod(width)
                 return f"{level} column {name!r}: {own} numbers each, while the first graph has {other}"
-            if values.dtype.kind == "f" and not (np.abs(values) <= LARGEST).all():
-                row = int(np.argwhere(~(np.abs(values) <= LARGEST))[0][0])
-                return (
-                    f"{level} column {name!r}: {values[row]} in row {row} is not finite or too large for 32 "
-                    f"bits; fill, drop or rescale it before"
-                )
+            if values.dtype.kind == "f":
+                column = known.column(level, name)
+                needed = column is not None and column.role != "feature"  # weights, positions
+                bad = (np.abs(values) > LARGEST) | (needed & np.isnan(values))
+                if bad.any():
+                    row = int(np.argwhere(bad)[0][0])
+                    return (
+                        f"{level} column {name!r}: {values[row]} in row {row} is not finite or too large for "
+                        f"32 bits; fill, drop or rescale it before"
+                    )
             if rows:
                 seen[level, name] = values.shape[1:]
     widths.update(seen)
     return ""
 
 
-def _store_column(name: str, values: NDArray[Any], known: Column | None) -> tuple[NDArray[Any], Column]:
-    """A node or edge column: floats become float32, everything else categories."""
+def _store_column(
+    name: str, values: NDArray[Any], known: Column | None, kind: Kind | None = None
+) -> tuple[NDArray[Any], Column]:
+    """A node or edge column of a kind, which by default the values tell: floats are float32, else categories."""
     if known is not None and known.kind == "categorical" and known.categories:
         codes: dict[Category | None, int] = {category: code for code, category in enumerate(known.categories)}
         return np.array([codes.get(plain(v), known.unknown) for v in values], np.int32), known
-    kind = known.kind if known else ("float" if values.dtype.kind == "f" else "categorical")
+    whole = values.dtype.kind in "iu" and values.ndim == 1
+    if known is None and kind is None and whole and len(distinct := np.unique(values)) > MANY:
+        kind = _as_numbers(name, len(distinct))
+    kind = known.kind if known else kind or ("float" if values.dtype.kind == "f" else "categorical")
     base = replace(known or Column(name, kind), categories=())
     if kind == "float":
         width = math.prod(values.shape[1:]) if len(values) or known is None else known.width
@@ -438,65 +466,81 @@ def from_networkx(
     options: ReadOptions | None = None,
     *,
     ids: Sequence[str | int] | None = None,
-    everything: bool = False,
 ) -> GraphSet:
     """networkx graphs, directed or not, simple or multi, with any hashable node ids -> GraphSet.
 
-    Attributes are taken by name, or all of them (`everything`). Without a kind, an attribute is a float where
-    all its values are numbers (or sequences of numbers) and not all of them integers; anything else is a
-    category. A categorical attribute that some nodes or edges of a graph lack is "unknown" there; a missing
-    float is an error, and so is an attribute that a graph has nowhere. A float attribute called "pos" or
-    "position" is where a node is in space. Graph attributes (`graph.graph`) of plain types become graph
-    columns, `id` the graph's id.
+    All attributes are used unless some are chosen by name. Without a kind, an attribute is a float where all
+    its values are numbers (or sequences of numbers) and not all of them integers, or more than 100 different
+    ones; anything else is a category. What a node or edge lacks is missing. The numbers that edges have as
+    "weight" multiply messages, and a float attribute called "pos" or "position" is where a node is in space.
+    Graph attributes (`graph.graph`) of plain types become graph columns, `id` the graph's id.
     """
     graphs, options = list(graphs), options or ReadOptions()
-    node, edge, weight, schema = options.node, options.edge, options.weight, options.schema
-    if schema is not None:
-        seen = [c for c in (*schema.features("node"), schema.position) if c is not None and c.used]
-        node, edge = {c.name: c.kind for c in seen}, {c.name: c.kind for c in schema.features("edge")}
-        weight = schema.weight.name if schema.weight else None
     networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
-    nodes = _columns(networks, node, "node", schema, everything)
-    edges = [c for c in _columns(networks, edge, "edge", schema, everything) if c.name != weight]
-    if weight:
-        edges.append(Column(weight, "float", role="weight"))
-    known = Schema(tuple(nodes), tuple(edges))
+    known = Schema(tuple(_columns(networks, options, "node")), tuple(_columns(networks, options, "edge")))
     records = _records(graphs, lambda graph: _record(graph, known), ids)
     return assemble(records, errors=options.errors, columns=known)
 
 
-def _columns(
-    graphs: Sequence[nx.Graph], choice: Choice, level: Level, schema: Schema | None, everything: bool
-) -> list[Column]:
-    """The attributes that become columns, as wide as a fitted model knows them: the policy of networks."""
-    view = "nodes" if level == "node" else "edges"
-    if choice is None and everything:
-        rows = (row[-1] for graph in graphs for row in getattr(graph, view)(data=True))
-        choice = list(dict.fromkeys(name for row in rows for name in row))
-    choice = [choice] if isinstance(choice, str) else () if choice is None else choice
+def chosen(choice: Choice, names: Sequence[str], level: Level) -> dict[str, Kind | None]:
+    """The columns that a user chose among those that are there, all by default, and the kinds given for them."""
+    if choice is None:
+        return dict.fromkeys(names)
+    choice = [choice] if isinstance(choice, str) else choice
     if not isinstance(choice, Iterable):
         raise InvalidParameter(f"{level} attributes {choice!r}: expected names, or names with their kinds")
-    columns = []
-    for name, kind in (choice if isinstance(choice, Mapping) else dict.fromkeys(choice)).items():
+    kinds = dict(choice) if isinstance(choice, Mapping) else dict.fromkeys(choice)
+    for name, kind in kinds.items():
         if kind not in (None, "categorical", "float"):
             raise InvalidParameter(f"{level} attribute {name!r}: {kind!r} is not 'categorical' or 'float'")
-        values = (row[-1] for graph in graphs for row in getattr(graph, view)(data=name))
-        kind = kind or _attribute_kind(value for value in values if value is not None)
-        place = level == "node" and kind == "float" and name in POSITIONS
+        if name not in names:
+            have = ", ".join(map(repr, sorted(names))) or "none"
+            raise InvalidParameter(f"no {level} has the attribute {name!r}; the {level}s have: {have}")
+    return kinds
+
+
+def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> Iterator[Column]:
+    """The attributes of networks that become columns, as wide as a fitted model knows them."""
+    view, schema, weight = "nodes" if level == "node" else "edges", options.schema, options.weight
+    rows = [row[-1] for graph in graphs for row in getattr(graph, view)(data=True)]
+    names = list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
+    choice: Choice = getattr(options, level)
+    if schema is not None:  # what a model has not seen is not read, what it misses it says itself
+        used = (c for c in getattr(schema, level) if c.used and c.name in names)
+        choice, weight = {c.name: c.kind for c in used}, schema.weight.name if schema.weight else None
+    elif level == "edge" and weight is not None:
+        choice = {**chosen(choice, names, level), **chosen([weight], names, level)}
+    elif level == "edge" and choice is None and "weight" in names:
+        values = (row["weight"] for row in rows if row.get("weight") is not None)
+        weight = "weight" if all(isinstance(v, NUMBERS) and not isinstance(v, bool) for v in values) else None
+    for name, kind in chosen(choice, names, level).items():
         known = None if schema is None else schema.column(level, name)
-        width = 1 if known is None else known.width
-        columns.append(Column(name, kind, width, role="position" if place else "feature"))
-    return columns
+        role = "feature" if known is None else known.role
+        if level == "edge" and name == weight:
+            kind, role = "float", "weight"
+        kind = kind or _attribute_kind(name, [row[name] for row in rows if not is_missing(row.get(name))])
+        if level == "node" and kind == "float" and name in POSITIONS:
+            role = "position"
+        yield Column(name, kind, 1 if known is None else known.width, role=role)
 
 
-def _attribute_kind(values: Iterable[Any]) -> Kind:
-    kind: Kind = "categorical"
-    for value in values:
-        if hasattr(value, "detach") or isinstance(value, FLOATS):
-            kind = "float"
-        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-            return "categorical"
-    return kind
+def _attribute_kind(name: str, values: Sequence[Any]) -> Kind:
+    if all(hasattr(value, "detach") or isinstance(value, (*FLOATS, int, np.integer)) for value in values):
+        if not all(isinstance(value, int | np.integer) for value in values):
+            return "float"
+        if not any(isinstance(value, bool | np.bool_) for value in values) and len(set(values)) > MANY:
+            return _as_numbers(name, len(set(values)))
+    return "categorical"
+
+
+def _as_numbers(name: str, n_distinct: int) -> Kind:
+    warnings.warn(
+        f"{name!r} has {n_distinct:,} different whole numbers, which are taken as numbers; for categories "
+        f"choose it as {{{name!r}: 'categorical'}}",
+        ColumnWarning,
+        stacklevel=3,
+    )
+    return "float"
 
 
 def _record(graph: nx.Graph, known: Schema) -> Record:
@@ -525,22 +569,20 @@ def _record(graph: nx.Graph, known: Schema) -> Record:
 
 
 def _attribute(rows: Sequence[Mapping[str, Any]], column: Column, level: Level) -> NDArray[Any]:
-    name = column.name
-    values = [row.get(name) for row in rows]
-    missing = sum(value is None for value in values)
-    if missing and missing == len(values):
-        have = ", ".join(sorted({repr(key) for row in rows for key in row})) or "none"
-        raise ValueError(f"no {level} has the attribute {name!r}; the {level}s have: {have}")
+    values = [row.get(column.name) for row in rows]
     if column.kind != "float":
         return objects(values)
-    if missing:
-        raise ValueError(f"the {level} attribute {name!r} is missing on {missing} of {len(values)} {level}s")
+    gap = np.full(column.width, np.nan) if column.width > 1 else np.nan
+    wide = next((np.full(np.shape(v), np.nan) for v in values if np.ndim(v)), gap)
+    given = [wide if is_missing(v) else _numpy(v) if hasattr(v, "detach") else v for v in values]
     try:
-        made = np.array([_numpy(v) if hasattr(v, "detach") else v for v in values], np.float64)
+        made = np.array(given, np.float64)
     except (ValueError, TypeError, OverflowError):
         made = np.zeros(0)
     if values and not made.size:
-        raise ValueError(f"the {level} attribute {name!r} does not hold numbers of one width throughout")
+        raise ValueError(
+            f"the {level} attribute {column.name!r} does not hold numbers of one width throughout"
+        )
     return made
 
 
@@ -574,7 +616,13 @@ def to_networkx(graphs: GraphSet) -> list[nx.Graph]:
 
 
 def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
-    """One PyG `Data` per graph: `x` and `edge_attr` of the columns that encoders see or of "all", and `y`."""
+    """One PyG `Data` per graph.
+
+    `x` and `edge_attr` are the columns that encoders see, or "all" of them; `pos` and `edge_weight` are the
+    columns of that role. `y` is the graph column "y" or, as a row, the columns "y_0", "y_1" ... of several
+    targets; other graph columns keep their names. Classes are int64, numbers float32; labels with gaps are
+    floats with NaN.
+    """
     try:
         import torch
         from torch_geometric.data import Data
@@ -586,19 +634,28 @@ def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
         parts = [c.encode(getattr(graphs, level)[c.name]) for c in chosen if c.kind != "text"]
         return np.hstack(parts) if parts else None
 
-    weight, y = graphs.schema.weight, graphs.graph.get("y")
-    if y is not None and y.dtype.kind == "f":
-        y = y.astype(np.float32)
+    labels = {c.name: graphs.graph[c.name] for c in graphs.schema.graph if c.kind != "text"}
+    texts = {c.name: graphs.graph[c.name].tolist() for c in graphs.schema.graph if c.kind == "text"}
+    numbered = sorted((name for name in labels if re.fullmatch(r"y_\d+", name)), key=lambda name: int(name[2:]))
+    if numbered and "y" not in labels:
+        labels["y"] = np.stack([labels.pop(name) for name in numbered], axis=1)
+    weight, position = graphs.schema.weight, graphs.schema.position
+    every = np.arange(len(graphs) + 1)
     tables = {
+        **{
+            name: (values.astype(np.float32 if values.dtype.kind == "f" else np.int64), every)
+            for name, values in labels.items()
+        },
         "edge_index": (graphs.edges.T.astype(np.int64), graphs.edge_ptr),
         "x": (encoded("node"), graphs.node_ptr),
         "edge_attr": (encoded("edge"), graphs.edge_ptr),
         "edge_weight": (None if weight is None else graphs.edge[weight.name], graphs.edge_ptr),
-        "y": (y, np.arange(len(graphs) + 1)),
+        "pos": (None if position is None else graphs.node[position.name], graphs.node_ptr),
     }
     made = []
     for g, (graph_id, size) in enumerate(zip(graphs.ids.tolist(), graphs.sizes.tolist(), strict=True)):
         data = Data(num_nodes=size, id=graph_id)
+        data.update({name: values[g] for name, values in texts.items()})
         for name, (values, ptr) in tables.items():
             if values is not None:  # copied: memory maps are read-only
                 rows = torch.from_numpy(np.array(values[ptr[g] : ptr[g + 1]]))

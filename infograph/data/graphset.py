@@ -69,6 +69,16 @@ class GraphSet:
     schema: Schema = field(default_factory=Schema)
     rejected: tuple[Rejected, ...] = ()
 
+    def __post_init__(self) -> None:
+        """A graph without a label has NaN, whoever made the column, so that it is of no class anywhere."""
+        for column in self.schema.graph:
+            codes = self.graph.get(column.name)
+            if column.kind == "categorical" and codes is not None and codes.dtype.kind != "f":
+                unknown = codes == column.unknown
+                if unknown.any():
+                    known = {**self.graph, column.name: np.where(unknown, np.nan, codes)}
+                    object.__setattr__(self, "graph", known)
+
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
 
@@ -168,7 +178,7 @@ class GraphSet:
         table = np.empty(len(column.categories) + 1, dtype=object)
         table[:-1] = column.categories
         table[-1] = None
-        return np.asarray(table[stored])
+        return np.asarray(table[column.codes(stored)])
 
     def with_column(self, level: Level, column: Column, values: NDArray[Any]) -> GraphSet:
         """A copy with one more column, or another in its place."""
@@ -315,6 +325,7 @@ def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False
     values = getattr(graphs, level)[column.name]
     if own.kind != "categorical" or own.categories == column.categories:
         return values, ""
+    values = own.codes(values)
     codes = {category: code for code, category in enumerate(column.categories)}
     table = [codes.get(category, column.unknown) for category in own.categories]
     recoded = np.array([*table, column.unknown], np.int32)[values]

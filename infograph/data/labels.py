@@ -477,19 +477,14 @@ def class_targets(
 
 
 def encode_labels(y: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes (G,) in 0..C-1 of the classes that graphs are judged by, and the C names in their order.
+    """Codes (G,) of the classes that graphs are judged by, -1 where there is none, and the classes' names.
 
-    Every graph needs a label, and -1 is a class.
+    A -1 among the labels is a class.
     """
     labels = _as_array(y)
     if labels.ndim != 1:
         raise InvalidParameter(f"y must be one label per graph, shape (G,); shape {labels.shape} came")
     known = ~missing(labels)
-    if not known.all():
-        raise InvalidTarget(
-            f"y has no label for {int((~known).sum())} graphs (the first at graph {int(known.argmin())}); "
-            "leave these graphs out of the evaluation"
-        )
     codes, classes = _encode(labels, known, LABEL, None)
     _check_two(classes)
     return codes, tuple(class_name(label) for label in classes)

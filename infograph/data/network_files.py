@@ -1,4 +1,4 @@
-"""GraphML, GEXF and edge lists, one file per graph, and JSON lines -> GraphSet."""
+"""GraphML, GEXF, GML, Pajek, graph6 and edge lists, one file per graph, and JSON lines -> GraphSet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, iterparse
@@ -30,6 +31,12 @@ from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 
 LABELS = "labels.csv"
 XML = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf}
+TEXTS = {
+    ".gml": partial(nx.parse_gml, label="id"),
+    ".net": nx.parse_pajek,
+    ".g6": lambda lines: nx.from_graph6_bytes(_one(lines).encode()),
+    ".s6": lambda lines: nx.from_sparse6_bytes(_one(lines).encode()),
+}
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
@@ -104,6 +111,24 @@ def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
     return graph
 
 
+def _read_text(path: Path, options: ReadOptions) -> nx.Graph:
+    try:
+        graph = TEXTS[kind(path)](line.rstrip("\n") for line in text_lines(path))
+    except (nx.NetworkXException, RecursionError, *MALFORMED) as error:
+        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
+    for _, data in graph.nodes(data=True):  # what Pajek needs to draw a node is nothing of the graph
+        for name in ("id", "shape") if kind(path) == ".net" else ():
+            data.pop(name, None)
+    return graph
+
+
+def _one(lines: Iterable[str]) -> str:
+    graphs = [line for line in lines if line.strip()]
+    if len(graphs) > 1:
+        raise ValueError(f"{len(graphs)} graphs; expected one per file")
+    return graphs[0]
+
+
 def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
     """Two ids per line, separated by white space, commas, semicolons or tabs; "#" and "%" begin comments.
 
@@ -168,6 +193,7 @@ def _value(cell: str) -> int | float | str | None:
 EDGE_LISTS = (".edgelist", ".edges", ".txt", ".csv", ".tsv")
 NETWORKS: dict[str, Callable[[Path, ReadOptions], nx.Graph]] = {
     **dict.fromkeys(XML, _read_xml),
+    **dict.fromkeys(TEXTS, _read_text),
     **dict.fromkeys(EDGE_LISTS, read_edge_list),
 }
 
@@ -207,7 +233,7 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
         return f"line {lines[index]}"
 
     try:
-        made = from_networkx(graphs, options, ids=ids, everything=True)
+        made = from_networkx(graphs, options, ids=ids)
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, place) from error
     return with_columns(made, {}, None, place)

@@ -32,8 +32,8 @@ class Column:
         kind: "categorical" (stored as codes), "float" (`width` numbers each; float32 at nodes and edges,
             float64 at graphs, where they are measured values) or "text".
         width: numbers per row of a float column; 1 otherwise.
-        categories: code -> category. The code `len(categories)` means "unknown": not seen when the schema was
-            made.
+        categories: code -> category. The code `len(categories)` means "unknown": missing, or not seen when
+            the schema was made. At graphs, where categories are labels, NaN stands for it.
         unit: physical unit, empty where there is none.
         used: whether encoders see the column unless told otherwise (TU edge labels and coordinates: False).
         role: "feature", "weight" for the edge column that multiplies messages, or "position" for the node
@@ -61,6 +61,12 @@ class Column:
         """Inputs the column gives an encoder: one per category (unknown is all zeros), or its floats."""
         return len(self.categories) if self.kind == "categorical" else self.width
 
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Stored categories as codes; at graphs, where a missing one is NaN, `unknown` stands in its place."""
+        if values.dtype.kind == "f":
+            values = np.where(np.isnan(values), self.unknown, values)
+        return values.astype(np.int32, copy=False)
+
     def fitted(self, values: NDArray[Any]) -> Column:
         """This column with `mean` and `scale` taken from `values`.
 
@@ -69,22 +75,25 @@ class Column:
         if self.kind != "float" or self.role != "feature":
             return self
         rows = np.asarray(values, dtype=np.float64).reshape(len(values), self.width)  # (rows, width)
-        if len(rows) == 0:
-            return dataclasses.replace(self, mean=(0.0,) * self.width, scale=(1.0,) * self.width)
-        indicator = ((rows == 0) | (rows == 1)).all(axis=0)
-        mean = np.where(indicator, 0.0, rows.mean(axis=0))
-        deviation = rows.std(axis=0)
+        missing = np.isnan(rows)
+        rows = np.where(missing.all(axis=0), 0.0, rows) if len(rows) else np.zeros((1, self.width))
+        indicator = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=0)
+        mean = np.where(indicator, 0.0, np.nanmean(rows, axis=0))
+        deviation = np.nanstd(rows, axis=0)
         scale = np.where(indicator | (deviation <= 1e-12 * np.abs(mean)), 1.0, deviation)
         return dataclasses.replace(self, mean=tuple(mean.tolist()), scale=tuple(scale.tolist()))
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.float32]:
-        """An encoder's inputs: one-hot rows, or standardised floats. (rows, encoded_width)."""
+        """An encoder's inputs: one-hot rows, or standardised floats. (rows, encoded_width).
+
+        What is missing is zeros: no category, or the mean.
+        """
         if self.kind == "categorical":
             one_hot = np.eye(self.unknown + 1, self.unknown, dtype=np.float32)
             return cast(NDArray[np.float32], one_hot[values])
         rows = np.asarray(values, dtype=np.float64).reshape(len(values), self.width)
         if self.mean:
-            rows = (rows - np.asarray(self.mean)) / np.asarray(self.scale)
+            rows = np.nan_to_num((rows - np.asarray(self.mean)) / np.asarray(self.scale), posinf=np.inf)
         return rows.astype(np.float32)
 
 

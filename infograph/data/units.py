@@ -95,8 +95,7 @@ def with_units(graphs: GraphSet, units: Mapping[str, str], label: str | None = N
             unit = chosen.get(column.name) or column.unit or split_header(header)[1]
             column = replace(column, unit=unit)
         elif column.name in chosen:
-            missing = "" if column.kind == "text" else column.unknown
-            if np.any(graphs.graph[column.name] != missing):
+            if any(value not in ("", None) for value in graphs.values("graph", column.name).tolist()):
                 raise InvalidParameter(f"units: the column {header!r} holds no numbers, and so has no unit")
         columns.append(column)
     return replace(graphs, schema=graphs.schema.replace("graph", columns))

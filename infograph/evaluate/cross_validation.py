@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from infograph.data.labels import encode_labels
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, TargetWarning
 from infograph.evaluate.evaluation import Candidate, Evaluation, Floats, Plan, Rows
 
 Progress = Callable[[int, int], None]
@@ -101,8 +101,9 @@ def cross_validate(
 
     Args:
         representations: a (G, D) array or a `Gram` for all repeats; a sequence of them, one per repeat; a
-            function of the seed `random_state + r` that makes them; or a mapping of names to any of these.
-        y: (G,) classes as integers or strings.
+            function of the seed `random_state + r` that makes them; or a mapping of names to any of these. A
+            symmetric (G, G) array is taken as a `Gram`.
+        y: (G,) classes as integers or strings; graphs without one (NaN, None) are left out, with a warning.
         classifiers: "svm-rbf", "svm-linear", "logistic", "knn" for vectors; "svm", "knn" for Gram matrices.
             None means "svm-rbf" and "svm". SVMs are LIBSVM's.
         repeats: how often to repeat the cross-validation (paper: 5).
@@ -136,6 +137,14 @@ def cross_validate(
     if n_jobs == 0:
         raise InvalidParameter("n_jobs=0 runs nothing; use -1 for all cores, or 1")
     codes, names = encode_labels(y)
+    known = codes >= 0
+    if not known.all():
+        warnings.warn(
+            f"{int((~known).sum())} of {len(known)} graphs have no label and are left out",
+            TargetWarning,
+            stacklevel=2,
+        )
+        codes = codes[known]
     plan = Plan.of(codes, names, folds, inner_folds)
     wanted = check_names(classifiers)
     costs = tuple(sorted({float(value) for value in C}))
@@ -148,7 +157,7 @@ def cross_validate(
     if not given:
         raise InvalidParameter("representations is an empty mapping; pass at least one setting")
     sources = {
-        str(name): _per_repeat(source, f"setting {str(name)!r}", len(codes), repeats, random_state)
+        str(name): _per_repeat(source, f"setting {str(name)!r}", known, repeats, random_state)
         for name, source in given.items()
     }
     seeds = tuple(int(random_state) + r for r in range(repeats))
@@ -212,28 +221,34 @@ def _fitting(names: tuple[str, ...] | None, given: Representation, setting: str)
 
 
 def _per_repeat(
-    source: Any, where: str, n_graphs: int, repeats: int, seed: int
+    source: Any, where: str, known: NDArray[np.bool_], repeats: int, seed: int
 ) -> Callable[[int], Representation]:
     """The representation of a repeat. All but what a function makes is checked before the first fold."""
     if callable(source) and not hasattr(source, "__array__"):
-        return lambda r: _representation(source(seed + r), n_graphs, f"{where}, repeat {r}")
+        return lambda r: _representation(source(seed + r), known, f"{where}, repeat {r}")
     several = isinstance(source, np.ndarray) and source.ndim == 3
     if isinstance(source, Sequence) and len(source):  # of matrices; a list of rows is one matrix
         several = isinstance(source[0], Gram) or np.ndim(source[0]) >= 2
     if not several:
-        single = _representation(source, n_graphs, where)
+        single = _representation(source, known, where)
         return lambda r: single
     if len(source) != repeats:
         raise InvalidParameter(f"{where}: {len(source)} representations came for repeats={repeats}")
-    each = [_representation(one, n_graphs, f"{where}, repeat {r}") for r, one in enumerate(source)]
+    each = [_representation(one, known, f"{where}, repeat {r}") for r, one in enumerate(source)]
     return lambda r: each[r]
 
 
-def _representation(values: Any, n_graphs: int, where: str) -> Representation:
+def _representation(values: Any, known: NDArray[np.bool_], where: str) -> Representation:
     found = values if isinstance(values, Gram) else _numbers(values, where)
-    if len(found) != n_graphs:
-        raise InvalidParameter(f"{where}: {len(found)} graphs came for {n_graphs} labels; pass one per graph")
-    return found
+    if len(found) != len(known):
+        raise InvalidParameter(
+            f"{where}: {len(found)} graphs came for {len(known)} labels; pass one per graph"
+        )
+    if not isinstance(found, Gram) and found.shape[0] == found.shape[1] and np.array_equal(found, found.T):
+        found = Gram(found)  # as kernels give it
+    if known.all():
+        return found
+    return Gram(found.matrix[np.ix_(known, known)]) if isinstance(found, Gram) else found[known]
 
 
 def _numbers(values: ArrayLike, where: str) -> Floats:

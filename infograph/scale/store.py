@@ -180,8 +180,10 @@ def _given(column: Column, values: NDArray[Any]) -> list[Any]:
     """The values that are not missing."""
     if column.kind == "text":
         return [text for text in values.tolist() if text.strip().casefold() not in MISSING]
-    given = values != column.unknown if column.kind == "categorical" else ~np.isnan(values)
-    return list(values[given])
+    if column.kind == "categorical":
+        values = column.codes(values)
+        return list(values[values != column.unknown])
+    return list(values[~np.isnan(values)])
 
 
 def _without_values(column: Column, n_graphs: int) -> tuple[Column, NDArray[Any]]:
