@@ -37,7 +37,7 @@ GROUPS = {
         "write_rejected",
     ),
     "splits": ("random_split", "semi_supervised_split", "scaffold_split", "resolve_duplicates"),
-    "judging": ("cross_validate", "paired_test"),
+    "judging": ("cross_validate", "paired_test", "compare", "make_parts", "tune"),
     "looking": (
         "GraphIndex",
         "Hits",

@@ -39,8 +39,11 @@ from infograph.estimators.labelled import InfoGraphClassifier as InfoGraphClassi
 from infograph.estimators.labelled import InfoGraphRegressor as InfoGraphRegressor
 from infograph.evaluate import cross_validate as cross_validate
 from infograph.evaluate import paired_test as paired_test
+from infograph.evaluate.compare import compare as compare
 from infograph.index import GraphIndex as GraphIndex
 from infograph.index import Hits as Hits
+from infograph.learn.parts import make_parts as make_parts
+from infograph.learn.tune import tune as tune
 from infograph.look import contribution_drawing as contribution_drawing
 from infograph.look import describe_clusters as describe_clusters
 from infograph.look import draw_graph as draw_graph

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 
 from infograph.errors import InvalidParameter, JobStopped
 from infograph.io import LOCK, locked, read_json, replaced_file
-from infograph.parameters import flat
+from infograph.parameters import flat, in_words, own_code
 
 Result = dict[str, Any]
 NOT_IN_NAME = ("random_state", "verbose", "device", "max_minutes", "memory_mb", "n_jobs")
@@ -62,7 +62,9 @@ def parameters_of(estimator: BaseEstimator) -> dict[str, Any]:
     """Every parameter that an estimator's result depends on but for its seed, defaults too; JSON-ready."""
     given = {name: value for name, value in flat(estimator).items() if name not in NOT_IN_NAME}
     plain = (str, int, float, bool, type(None))
-    return {name: value if isinstance(value, plain) else repr(value) for name, value in given.items()}
+    code = own_code(estimator)
+    found = {name: value if isinstance(value, plain) else in_words(value) for name, value in given.items()}
+    return {**found, "code": code} if code else found
 
 
 def pick_names(what: str, given: Sequence[str], known: Iterable[str]) -> list[str]:

@@ -7,8 +7,14 @@ have all their parameters in one flat list; `flat` and `nested` translate by the
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import re
+import secrets
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from sklearn.base import clone
@@ -143,6 +149,38 @@ _SHORT |= {"GIN": "gin", "ENN": "enn-s2s", "Auto": "auto", "Plateau": "plateau"}
 
 def _short(spec: Spec) -> str:
     return _SHORT.get(type(spec).__name__, type(spec).__name__)
+
+
+def own_code(estimator: Any) -> str:
+    """A digest of the source of a user's own classes and functions among the parameters; "" without any.
+
+    Code whose source cannot be found, as in a plain interpreter, is another each time.
+    """
+    sources = []
+    for value in (type(estimator), *estimator.get_params(deep=True).values()):
+        value = value.func if isinstance(value, partial) else value
+        code = value if isinstance(value, type) or inspect.isroutine(value) else type(value)
+        for part in filter(_is_own, getattr(code, "__mro__", (code,))):
+            try:
+                sources.append(inspect.getsource(part))
+            except (OSError, TypeError):
+                sources.append(secrets.token_hex())
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:12] if sources else ""
+
+
+def _is_own(code: Any) -> bool:
+    """Whether a class or function is neither of Python, nor installed, nor ours."""
+    module = code.__module__ or "builtins"
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    top = module.partition(".")[0]
+    return top != "infograph" and top not in sys.stdlib_module_names and "site-packages" not in file
+
+
+def in_words(value: Any) -> str:
+    """A parameter that is an object, the same in every process: without its place in memory."""
+    if "__repr__" not in {name for part in type(value).__mro__[:-1] for name in vars(part)}:
+        return f"{type(value).__qualname__}({vars(value)})"
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
 def described(estimator: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from infograph import (
     cross_validate,
     load_dataset,
 )
+from infograph.cells import parameters_of
 from infograph.errors import InvalidParameter
 from infograph.evaluate.compare import Protocol, compare
 from infograph.learn.parts import make_parts
@@ -42,6 +44,11 @@ class Bilinear(Discriminator):
 
     def forward(self, patches, graphs):
         return self.matrix(patches) @ graphs.T / graphs.shape[1]
+
+
+class Turned(Bilinear):
+    def forward(self, patches, graphs):
+        return super().forward(patches, graphs).T
 
 
 class NWJ(Bound):
@@ -86,7 +93,8 @@ def mutag():
 
 def test_the_page_has_its_examples():
     unsupervised = ["A discriminator", "A bound", "A term, or an augmentation", "An encoder"]
-    assert [name for name, _ in EXAMPLES] == [*unsupervised, "An objective with labels", "A loop of your own"]
+    others = ["An objective with labels", "A loop of your own", "Judging it"]
+    assert [name for name, _ in EXAMPLES] == [*unsupervised, *others]
     assert all(code.count("\n") < 30 for _, code in EXAMPLES)
 
 
@@ -149,6 +157,21 @@ def test_own_methods_are_compared_and_searched(mutag, tmp_path):
     assert set(found.best) == {"objective__weight"} and isinstance(found.model.objective, Larger)
 
 
+def test_results_of_changed_code_are_not_read(tmp_path, monkeypatch):
+    """The name of a result depends on the source of a class, and not on where its object lies in memory."""
+    source = "from infograph import Bound\nclass Mine(Bound):\n    def rows(self, scores, pairs): return {}\n"
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def name_of(version: str, text: str) -> dict:
+        (tmp_path / f"{version}.py").write_text(source.format(text))
+        bound = importlib.import_module(version).Mine()
+        return parameters_of(InfoGraph(objective=MutualInformation(bound=bound)))
+
+    first = name_of("mine_a", "scores.sum()")
+    assert first == name_of("mine_b", "scores.sum()") and first != name_of("mine_c", "-scores.sum()")
+    assert "code" not in parameters_of(InfoGraph())
+
+
 def test_nested_names_work_with_short_forms(mutag):
     model = InfoGraphClassifier().set_params(objective__lam=0.5, encoder__layers=2, schedule__patience=1)
     assert (model.objective.lam, model.encoder.layers, model.schedule.patience) == (0.5, 2, 1)
@@ -167,6 +190,11 @@ def test_nested_names_work_with_short_forms(mutag):
         (InfoGraph(objective=Spread()), "must be .* or an instance of .*MutualInformation"),
         (InfoGraphClassifier(Larger()), "must be .* or an instance of .*Objective"),
         (InfoGraph(objective=MutualInformation(discriminator=Bilinear(4, 4))), "discriminator"),
+        (
+            InfoGraph(objective=MutualInformation(discriminator=torch.nn.Linear)),
+            "subclass infograph.Discriminator",
+        ),
+        (InfoGraph(objective=MutualInformation(discriminator=Turned)), r"expected scores of shape \(2, 3\)"),
     ],
 )
 def test_what_stands_in_the_wrong_place_is_refused(model, word, mutag):

@@ -147,7 +147,7 @@ def test_an_index_with_its_map(here, models, run):
 
 @pytest.mark.parametrize(
     ("words", "name"),
-    [("study a.csv", "map.png"), ("compare a.csv --methods labels", "comparison.csv")],
+    [("study a.csv", "map.png"), ("compare a.csv --methods labels", "comparison.md")],
 )
 def test_files_of_a_fixed_name_are_only_written_over_their_own_kind(here, words, name, run):
     (here / "out").mkdir()

@@ -136,6 +136,13 @@ def cross_validate(
         )
     if n_jobs == 0:
         raise InvalidParameter("n_jobs=0 runs nothing; use -1 for all cores, or 1")
+    given = representations if isinstance(representations, Mapping) else {"default": representations}
+    for source in given.values():
+        if hasattr(source, "fit_transform"):
+            raise InvalidParameter(
+                f"a {type(source).__name__} came: pass its vectors, model.fit_transform(graphs), or a "
+                f"function of the seed that makes them"
+            )
     codes, names = encode_labels(y)
     known = codes >= 0
     if not known.all():
@@ -153,7 +160,6 @@ def cross_validate(
         "logistic": (costs, int(logistic_max_iter)),
         "knn": (tuple(sorted({int(k) for k in neighbours})), 0),
     }
-    given = representations if isinstance(representations, Mapping) else {"default": representations}
     if not given:
         raise InvalidParameter("representations is an empty mapping; pass at least one setting")
     sources = {

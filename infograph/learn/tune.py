@@ -36,7 +36,7 @@ from infograph.io import remove_folder
 from infograph.jobs import Lost, run
 from infograph.learn.parts import Parts
 from infograph.learn.predictions import errors_of
-from infograph.parameters import CUSTOM, changed, saved
+from infograph.parameters import CUSTOM, changed, in_words, own_code, saved
 from infograph.progress import ERROR, Epoch
 from infograph.train.checkpoint import kept_epochs
 
@@ -230,10 +230,11 @@ def _about(estimator: InfoGraph | SemiSupervised, parts: Parts) -> dict[str, Any
         "seed": estimator.random_state,
         "data": hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16],
         "parameters": {
-            name: repr(value) if CUSTOM in json.dumps(saved(value)) else saved(value)
+            name: in_words(value) if CUSTOM in json.dumps(saved(value)) else saved(value)
             for name, value in estimator.get_params(deep=False).items()
             if name not in ("epochs", "random_state", "verbose")
         },
+        "code": own_code(estimator),
     }
 
 

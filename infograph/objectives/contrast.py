@@ -55,7 +55,7 @@ class LocalGlobal(nn.Module):
         pairs_of, n_graphs = pair_weights(batch, self.weighting, vectors.dtype)
         parts, sizes = self._chunks(rows, n_graphs), (len(rows), len(whole))
         run: Any = _Chunks.apply
-        score = self.discriminator.score
+        score = self.discriminator.pair_scores
         loss, accuracy = run(score, self.bound, pairs_of, parts, sizes, *rows, *whole, *learned)
         total, accepted = all_sum(torch.stack([loss.detach(), accuracy]))
         return Contrast(loss, self.bound.information(total), accepted + 0.5)
@@ -68,7 +68,7 @@ class LocalGlobal(nn.Module):
         rows, whole = self._prepare(states, vectors, batch)
         result = vectors.new_empty(len(batch.node_colour))
         for part in self._chunks(rows, len(vectors)):
-            scores = self.discriminator.score(*(each[part] for each in rows), *whole)
+            scores = self.discriminator.pair_scores(*(each[part] for each in rows), *whole)
             inside = (batch.node_colour >= part.start) & (batch.node_colour < part.stop)
             result[inside] = scores[batch.node_colour[inside] - part.start, batch.node_graph[inside]]
         return result
@@ -76,7 +76,7 @@ class LocalGlobal(nn.Module):
     def _prepare(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Any:
         if self.patches == "last":
             states, batch = states[-1:], replace(batch, rounds=batch.rounds[-1:])
-        return self.discriminator.prepare(states, vectors, batch)
+        return self.discriminator.pair_inputs(states, vectors, batch)
 
     def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> list[slice]:
         """Slices of rows that fit into memory, forward and backward: some 7 vectors and score rows each."""

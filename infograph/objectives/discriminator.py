@@ -18,19 +18,19 @@ Tensors = tuple[Tensor, ...]
 class Discriminator(nn.Module):
     """Scores pairs of a patch and a graph. Yours has `__init__(patch_dim, graph_dim)` and `forward`.
 
-    `prepare` and `score` do the same in two parts, once per batch and once per chunk of patches.
+    `pair_inputs` and `pair_scores` do the same in two parts, once per batch and once per chunk of patches.
     """
 
     def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
         """Some patches (C, patch_dim) and all graphs (G, graph_dim) -> their scores T (C, G)."""
         raise NotImplementedError
 
-    def prepare(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
-        """Tensors with a row per patch, which `score` gets in chunks, and tensors that it gets whole."""
+    def pair_inputs(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
+        """Tensors with a row per patch, which `pair_scores` gets in chunks, and tensors it gets whole."""
         return (patches_of(states, batch),), (all_join(graphs),)
 
-    def score(self, *tensors: Tensor) -> Tensor:
-        """Chunks of the first tensors that `prepare` gave, and all of the second -> scores (C, G)."""
+    def pair_scores(self, *tensors: Tensor) -> Tensor:
+        """Chunks of the first tensors that `pair_inputs` gave, and all of the second -> scores (C, G)."""
         return self(*tensors)  # type: ignore[no-any-return]
 
 
@@ -82,7 +82,7 @@ class PaperDiscriminator(Discriminator):
         """g(H), the graph side. (G, graph_dim) -> (G, graph_dim)."""
         return self.whole(graphs)  # type: ignore[no-any-return]
 
-    def prepare(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
+    def pair_inputs(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
         """Inputs of the first ReLU (C, dim) and scores of the shortcut (C, G); the graph side (G, dim)."""
         projected = all_join(self.project(graphs, batch.copies))
         first, shortcut = self.local.first, self.local.shortcut
@@ -91,7 +91,7 @@ class PaperDiscriminator(Discriminator):
         direct = lift(batch, projected @ shortcut.weight, projected @ shortcut.bias, *states)
         return (hidden, direct), (projected,)
 
-    def score(self, hidden: Tensor, direct: Tensor, projected: Tensor) -> Tensor:  # type: ignore[override]
+    def pair_scores(self, hidden: Tensor, direct: Tensor, projected: Tensor) -> Tensor:  # type: ignore[override]
         """T = direct + f'(hidden) . g(H)."""
         return torch.addmm(direct, self.local.after_first(hidden), projected.T)
 

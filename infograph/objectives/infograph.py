@@ -64,6 +64,8 @@ class MutualInformation(Spec):
         if isinstance(make, nn.Module):
             raise InvalidParameter("discriminator is a module: give its class, made with the widths it sees")
         made = (DISCRIMINATORS[make] if isinstance(make, str) else make)(width, encoder.dim)
+        if not isinstance(make, str):
+            _check_discriminator(made, width, encoder.dim)
         bound = BOUNDS[self.bound] if isinstance(self.bound, str) else self.bound
         return LocalGlobal(made, bound, self.weighting, self.patches, self.memory_mb)
 
@@ -82,6 +84,21 @@ class MutualInformation(Spec):
             return LossTerms(found.loss, shown)
         prior = net.prior(vectors, batch.copies)
         return LossTerms(found.loss + self.prior * prior, {**shown, "prior": prior})
+
+
+def _check_discriminator(made: Any, patch_dim: int, graph_dim: int) -> None:
+    """Refuse what does not score two patches against three graphs."""
+    if not isinstance(made, Discriminator):
+        raise InvalidParameter(f"a {type(made).__name__} as discriminator: subclass infograph.Discriminator")
+    training = made.training
+    with torch.no_grad():
+        scores = made.eval()(torch.zeros(2, patch_dim), torch.zeros(3, graph_dim))
+    made.train(training)
+    if getattr(scores, "shape", None) != (2, 3):
+        raise InvalidParameter(
+            f"{type(made).__name__}.forward(patches, graphs) gave {getattr(scores, 'shape', scores)} for two "
+            f"patches and three graphs, expected scores of shape (2, 3)"
+        )
 
 
 class PriorMatcher(nn.Module):

@@ -142,9 +142,7 @@ def check_records(
         *written, record_file = files_of(out, shard.name)
         strange = next((path for path in written if path.exists() and not record_file.exists()), None)
         if strange:
-            raise InvalidParameter(
-                f"{strange} is there and was not written by such a job: choose another"
-            )
+            raise InvalidParameter(f"{strange} is there and was not written by such a job: choose another")
     names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
     for name, record in records.items():
         path, source, before = files_of(out, name)[0], record["input"]["path"], record["settings"]

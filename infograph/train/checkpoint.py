@@ -86,4 +86,6 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
         network.load_state_dict(weights)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
-        raise InvalidParameter(f"the saved weights do not fit this encoder: {reason}") from error
+        raise InvalidParameter(
+            f"the saved weights do not fit this encoder and objective: {reason}"
+        ) from error

@@ -207,7 +207,7 @@ def test_time_left_is_told_from_cells_of_the_same_kind(results):
     known.add(cells[2], 9.0)
     assert known.status(cells) == Status(3, 6, 3 * 6.0, 0)
     assert str(Status(3, 3, 0.0, 0)) == "done"
-    assert str(Status(1, 5, 90.0, 2)) == "1:30, and 2 cells of unknown length"
+    assert str(Status(1, 5, 90.0, 2)) == "0:01:30, and 2 cells of unknown length"
 
 
 def raising(error: Exception):
