@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from sklearn.exceptions import NotFittedError
 
-    class NotFitted(InfoGraphError, NotFittedError):
+    class NotFitted(InfoGraphError, NotFittedError):  # type: ignore[misc]
         """An estimator that is asked for results before `fit`."""
 
     NotFitted.__qualname__ = name

@@ -77,6 +77,7 @@ def as_graphset(
     edge: Choice = None,
     weight: str | None = None,
     hydrogens: bool | None = None,
+    stereo: bool | None = None,
     salts: Salts | None = None,
     ids: Sequence[str | int] | None = None,
     errors: Errors = "raise",
@@ -91,6 +92,7 @@ def as_graphset(
         node, edge: attributes to use: names, or {name: "categorical" | "float"}; all by default, [] for none.
         weight: the edge attribute that multiplies messages; "weight" by default, where it holds numbers.
         hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
+        stereo: whether the encoder sees stereochemistry; None as `schema` says, else no, with a warning.
         salts: "keep" all pieces of molecules or "strip" counter-ions; None as `schema` says, else "keep".
         ids: the user's ids, one per graph; the position otherwise.
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
@@ -98,7 +100,14 @@ def as_graphset(
         keep: whether node and edge columns that `schema` lacks stay, unseen by encoders.
     """
     options = ReadOptions(
-        errors=errors, schema=schema, node=node, edge=edge, weight=weight, hydrogens=hydrogens, salts=salts
+        errors=errors,
+        schema=schema,
+        node=node,
+        edge=edge,
+        weight=weight,
+        hydrogens=hydrogens,
+        stereo=stereo,
+        salts=salts,
     )
     if isinstance(source, str | Path):
         from infograph.data.read import read
@@ -213,7 +222,10 @@ def assemble(
     widths: Widths = {}
     for index, record in enumerate(records):
         graph_id = index if record.graph_id is None else record.graph_id
-        problem = record.problem if isinstance(record, Rejected) else _problem(record, good[:1], widths, known)
+        if isinstance(record, Rejected):
+            problem = record.problem
+        else:
+            problem = _problem(record, good[:1], widths, known)
         if problem and errors == "raise":
             raise InvalidGraph(problem, index=index, graph_id=graph_id)
         if problem:
@@ -226,8 +238,10 @@ def assemble(
     described: dict[str, Any] = dict.fromkeys(LEVELS, ())
     for level in LEVELS:
         names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
-        kinds = chosen(getattr(options, level), names, level) if level != "graph" and not options.schema else {}
-        for name in (each for each in names if each in kinds or level == "graph" or options.schema):
+        kinds = chosen(getattr(options, level, None), names, level)
+        if options.schema is not None:
+            kinds |= {c.name: c.kind for c in getattr(options.schema, level) if c.name in kinds}
+        for name in kinds:
             if level == "graph":
                 raw = [record.graph.get(name) for record in good]
                 values, column = store_graph_column(name, raw, known.column(level, name))
@@ -305,7 +319,7 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths, known: Sch
 def _store_column(
     name: str, values: NDArray[Any], known: Column | None, kind: Kind | None = None
 ) -> tuple[NDArray[Any], Column]:
-    """A node or edge column of a kind, which by default the values tell: floats are float32, else categories."""
+    """A node or edge column; without a kind floats become float32, and everything else categories."""
     if known is not None and known.kind == "categorical" and known.categories:
         codes: dict[Category | None, int] = {category: code for code, category in enumerate(known.categories)}
         return np.array([codes.get(plain(v), known.unknown) for v in values], np.int32), known
@@ -472,8 +486,9 @@ def from_networkx(
     All attributes are used unless some are chosen by name. Without a kind, an attribute is a float where all
     its values are numbers (or sequences of numbers) and not all of them integers, or more than 100 different
     ones; anything else is a category. What a node or edge lacks is missing. The numbers that edges have as
-    "weight" multiply messages, and a float attribute called "pos" or "position" is where a node is in space.
-    Graph attributes (`graph.graph`) of plain types become graph columns, `id` the graph's id.
+    "weight" (1 where there is none) multiply messages, and a float attribute called "pos" or "position" is
+    where a node is in space. Graph attributes (`graph.graph`) of plain types become graph columns, `id` the
+    graph's id.
     """
     graphs, options = list(graphs), options or ReadOptions()
     networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
@@ -483,7 +498,7 @@ def from_networkx(
 
 
 def chosen(choice: Choice, names: Sequence[str], level: Level) -> dict[str, Kind | None]:
-    """The columns that a user chose among those that are there, all by default, and the kinds given for them."""
+    """The columns that a user chose among those that are there, and the kinds given for them."""
     if choice is None:
         return dict.fromkeys(names)
     choice = [choice] if isinstance(choice, str) else choice
@@ -505,6 +520,11 @@ def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> 
     rows = [row[-1] for graph in graphs for row in getattr(graph, view)(data=True)]
     names = list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
     choice: Choice = getattr(options, level)
+    if choice is None:
+        odd = {name for row in rows for name, value in row.items() if not _is_value(value)}
+        names = [name for name in names if name not in odd]
+        for name in odd:
+            warnings.warn(f"the {level} attribute {name!r} holds no values and is not used", ColumnWarning, 4)
     if schema is not None:  # what a model has not seen is not read, what it misses it says itself
         used = (c for c in getattr(schema, level) if c.used and c.name in names)
         choice, weight = {c.name: c.kind for c in used}, schema.weight.name if schema.weight else None
@@ -522,6 +542,12 @@ def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> 
         if level == "node" and kind == "float" and name in POSITIONS:
             role = "position"
         yield Column(name, kind, 1 if known is None else known.width, role=role)
+
+
+def _is_value(value: Any) -> bool:
+    return (
+        is_missing(value) or hasattr(value, "detach") or isinstance(value, (str, np.bool_, *NUMBERS, *FLOATS))
+    )
 
 
 def _attribute_kind(name: str, values: Sequence[Any]) -> Kind:
@@ -569,10 +595,11 @@ def _record(graph: nx.Graph, known: Schema) -> Record:
 
 
 def _attribute(rows: Sequence[Mapping[str, Any]], column: Column, level: Level) -> NDArray[Any]:
-    values = [row.get(column.name) for row in rows]
+    values: list[Any] = [row.get(column.name) for row in rows]
     if column.kind != "float":
         return objects(values)
-    gap = np.full(column.width, np.nan) if column.width > 1 else np.nan
+    gap: Any = np.full(column.width, np.nan) if column.width > 1 else np.nan
+    gap = 1.0 if column.role == "weight" else gap  # as networkx has it
     wide = next((np.full(np.shape(v), np.nan) for v in values if np.ndim(v)), gap)
     given = [wide if is_missing(v) else _numpy(v) if hasattr(v, "detach") else v for v in values]
     try:
@@ -636,7 +663,8 @@ def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
 
     labels = {c.name: graphs.graph[c.name] for c in graphs.schema.graph if c.kind != "text"}
     texts = {c.name: graphs.graph[c.name].tolist() for c in graphs.schema.graph if c.kind == "text"}
-    numbered = sorted((name for name in labels if re.fullmatch(r"y_\d+", name)), key=lambda name: int(name[2:]))
+    numbered = [name for name in labels if re.fullmatch(r"y_\d+", name)]
+    numbered.sort(key=lambda name: int(name[2:]))
     if numbered and "y" not in labels:
         labels["y"] = np.stack([labels.pop(name) for name in numbered], axis=1)
     weight, position = graphs.schema.weight, graphs.schema.position

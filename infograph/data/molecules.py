@@ -7,6 +7,7 @@ thousands of molecules are found in one numpy pass over their bond-order matrice
 from __future__ import annotations
 
 import re
+import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from infograph.data.convert import Errors, Salts, check_errors, id_array, is_missing, nothing_left
 from infograph.data.graphset import GraphSet, IntArray, Rejected, pointer
 from infograph.data.schema import Category, Column, Schema
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra
+from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, MissingExtra
 
 Columns = list[tuple[Column, NDArray[Any]]]
 DOUBT = re.compile(r"[@/\\\s]|\[\d*H")  # stereochemistry, names and extensions, hydrogens that are atoms
@@ -139,6 +140,14 @@ def from_molecules(
                 rejected.append(Rejected(index, graph_id, str(error)))
     if not good:
         raise nothing_left(rejected)
+    marked = sum(any(mark in text for mark in "@/\\") for text in builder.smiles)
+    if marked and chosen["stereo"] is None:
+        warnings.warn(
+            f"{marked:,} of {len(good):,} molecules have stereochemistry, which is not seen: stereo=True "
+            f"uses it, stereo=False says that this is meant",
+            ColumnWarning,
+            stacklevel=4,
+        )
     return builder.build(id_array(good), tuple(rejected))
 
 

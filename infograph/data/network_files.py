@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,9 @@ MALFORMED = (ValueError, LookupError, TypeError, AttributeError)  # what network
 
 
 def network_files(folder: Path) -> list[Path]:
-    """The files of a folder that hold one graph each, sorted by name with numbers as numbers."""
+    """The files of a folder that may hold one graph each, sorted by name with numbers as numbers."""
     others = (".", LABELS, "readme", "license")
-    files = [path for path in folder.iterdir() if path.is_file() and kind(path) in NETWORKS]
+    files = (path for path in folder.iterdir() if path.is_file())
     return sorted(
         (path for path in files if not path.name.casefold().startswith(others)),
         key=lambda path: [
@@ -56,10 +57,12 @@ def network_files(folder: Path) -> list[Path]:
 
 
 def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | None = None) -> GraphSet:
-    """One graph per file, whose name without extension is its id.
+    """One graph per file, whose name without extension is its id; other kinds of files are rejected.
 
     The first column of the table `labels` is the ids, or the files' names; the others become graph columns.
     """
+    strange = [path for path in files if kind(path) not in NETWORKS]
+    files = [path for path in files if kind(path) in NETWORKS]
     ids = [path.name.removesuffix(".gz").removesuffix(kind(path)) for path in files]
     graphs: list[nx.Graph | Rejected] = []
     for index, path in enumerate(files):
@@ -74,7 +77,14 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
     except InvalidGraph as error:
         path = files[error.index or 0]
         raise InvalidGraph(f"{path}: {error.problem}", index=error.index, graph_id=error.graph_id) from error
-    return _with_labels(made, files, ids, labels, options) if labels and labels.is_file() else made
+    made = _with_labels(made, files, ids, labels, options) if labels and labels.is_file() else made
+    unread = (
+        Rejected(
+            len(files) + place, path.name, f"file {path.name}: there is no reader for {kind(path)!r} files"
+        )
+        for place, path in enumerate(strange)
+    )
+    return replace(made, rejected=(*made.rejected, *unread))
 
 
 def _with_labels(
@@ -106,9 +116,17 @@ def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
             raise ValueError(f"an edge leads to node {node!r}, which is not among the nodes")
     except (ParseError, nx.NetworkXException, OSError, EOFError, *MALFORMED) as error:
         raise InvalidFile(f"{path} is empty, truncated or no {kind(path)[1:]} file: {error}") from error
-    if kind(path) == ".gexf":
-        graph.graph.pop("mode", None)  # of the format, not of the graph
+    if kind(path) == ".gexf":  # of the format, not of the graph
+        graph.graph.pop("mode", None)
+        _without(graph, "label", "viz", "id")
     return graph
+
+
+def _without(graph: nx.Graph, *names: str) -> None:
+    """Leave out what a format says of nodes and edges to show them."""
+    for data in (*graph.nodes.values(), *(data for _, _, data in graph.edges(data=True))):
+        for name in names:
+            data.pop(name, None)
 
 
 def _read_text(path: Path, options: ReadOptions) -> nx.Graph:
@@ -116,9 +134,7 @@ def _read_text(path: Path, options: ReadOptions) -> nx.Graph:
         graph = TEXTS[kind(path)](line.rstrip("\n") for line in text_lines(path))
     except (nx.NetworkXException, RecursionError, *MALFORMED) as error:
         raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
-    for _, data in graph.nodes(data=True):  # what Pajek needs to draw a node is nothing of the graph
-        for name in ("id", "shape") if kind(path) == ".net" else ():
-            data.pop(name, None)
+    _without(graph, *{".net": ("id", "x", "y", "shape"), ".gml": ("label", "graphics")}.get(kind(path), ()))
     return graph
 
 

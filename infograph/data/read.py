@@ -40,7 +40,7 @@ TABLES = (".csv", ".tsv")
 JSON_LINES = (".jsonl", ".ndjson")
 KNOWN = (
     "a saved GraphSet, a TU folder or zip, .smi, .csv / .tsv / .parquet with a SMILES column, .sdf, .jsonl, "
-    ".graphml, .gexf, .edgelist / .edges / .txt / .csv edge lists, or a folder of such networks"
+    ".graphml, .gexf, .gml, .net, .g6, .edgelist / .edges / .txt / .csv edge lists, or a folder of networks"
 )
 HEADER = ("place", "position", "id", "problem")
 PLACE = re.compile(r"(line \d+|row \d+|record \d+ \(line \d+\)|file [^:]+): (.*)", flags=re.DOTALL)
@@ -174,7 +174,7 @@ def _read_name(text: str, options: ReadOptions, download: bool, progress: OnProg
 
 
 def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
-    from infograph.data.network_files import LABELS, network_files, read_networks
+    from infograph.data.network_files import LABELS, NETWORKS, network_files, read_networks
     from infograph.data.tu import read_tu
 
     if (path / MARKER).is_file():
@@ -182,7 +182,7 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
     if any(path.rglob("*_graph_indicator.txt")) or (path / f"{path.name}_A.txt").is_file():
         return _select(read_tu(path), options)
     files = network_files(path)
-    if not files:
+    if not any(kind(file) in NETWORKS for file in files):
         raise InvalidFile(f"the folder {path} holds no graphs; expected {KNOWN}")
     return read_networks(files, options, path / LABELS)
 

@@ -62,7 +62,7 @@ class Column:
         return len(self.categories) if self.kind == "categorical" else self.width
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
-        """Stored categories as codes; at graphs, where a missing one is NaN, `unknown` stands in its place."""
+        """Stored categories as codes: a NaN, which is a missing one at graphs, is `unknown`."""
         if values.dtype.kind == "f":
             values = np.where(np.isnan(values), self.unknown, values)
         return values.astype(np.int32, copy=False)

@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Column, Schema, no_column
 from infograph.errors import InvalidParameter
@@ -94,8 +92,7 @@ def with_units(graphs: GraphSet, units: Mapping[str, str], label: str | None = N
         if column.kind == "float":
             unit = chosen.get(column.name) or column.unit or split_header(header)[1]
             column = replace(column, unit=unit)
-        elif column.name in chosen:
-            if any(value not in ("", None) for value in graphs.values("graph", column.name).tolist()):
-                raise InvalidParameter(f"units: the column {header!r} holds no numbers, and so has no unit")
+        elif column.name in chosen and any(graphs.values("graph", column.name)):
+            raise InvalidParameter(f"units: the column {header!r} holds no numbers, and so has no unit")
         columns.append(column)
     return replace(graphs, schema=graphs.schema.replace("graph", columns))
