@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import glob
 import json
 import os
+import platform
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +18,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import psutil
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, JobStopped
 
 LOCK = ".lock"
+OLD = "-old"  # the end of the name of a folder that is being replaced
 
 
 @dataclass(frozen=True)
@@ -154,27 +160,59 @@ def _strange(folder: Path, listed: set[str]) -> list[str]:
 
 @contextmanager
 def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` once the block is through without an error."""
+    """A temporary folder that takes the place of `folder` once the block is through without an error.
+
+    They change places in one step where the system can; a second process that wants to write it is refused.
+    """
     check_replaceable(folder, kind)
     folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    old = work.with_name(f"{work.name}-old")
-    work.chmod(0o755)
-    try:
-        yield work
+    with writing(folder):
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-{_process()}-", dir=folder.parent))
+        old = work.with_name(f"{work.name}{OLD}")
+        work.chmod(0o755)
         try:
-            if folder.exists():
+            yield work
+            if not folder.exists():
+                work.replace(folder)
+            elif not _exchange(work, folder):
                 folder.replace(old)
-            work.replace(folder)
-        except BaseException:
-            if old.exists() and not folder.exists():
-                old.replace(folder)  # if this fails, too, the old one stays where it is
-            raise
+                work.replace(folder)
         finally:
-            if folder.exists():
-                shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+            if old.exists() and not folder.exists():
+                old.replace(folder)
+            for path in (work, old):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; False where the system cannot."""
+    names = os.fsencode(one), os.fsencode(other)
+    try:
+        system = ctypes.CDLL(None)
+        if sys.platform == "darwin":
+            return bool(system.renamex_np(*names, 2) == 0)
+        return bool(system.renameat2(-100, names[0], -100, names[1], 2) == 0)  # AT_FDCWD, RENAME_EXCHANGE
+    except (OSError, TypeError, AttributeError):
+        return False
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing a folder, and sweep what a killed one left beside it."""
+    file = folder.with_name(f".{folder.name}{LOCK}")
+    with locked(file, f"{folder} is being written by another process: wait, or choose another folder"):
+        for path in folder.parent.glob(f".{glob.escape(folder.name)}-{glob.escape(platform.node())}-*"):
+            number = path.name.removeprefix(f".{folder.name}-{platform.node()}-").partition("-")[0]
+            if number.isdigit() and not psutil.pid_exists(int(number)):
+                if path.name.endswith(OLD) and not folder.exists():
+                    path.replace(folder)  # killed between two renames
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
+        yield
+
+
+def _process() -> str:
+    return f"{platform.node()}-{os.getpid()}"
 
 
 @contextmanager
@@ -245,9 +283,12 @@ def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> di
 
 @contextmanager
 def locked(file: Path, problem: str, error: type[JobStopped] = JobStopped) -> Iterator[None]:
-    """Hold a lock, which goes with this process, however it ends; where another has it, raise the error."""
+    """Hold a lock, which goes with this process, however it ends; where another has it, raise the error.
+
+    One process may hold it several times.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(file, timeout=0)
+    lock = FileLock(file, timeout=0, is_singleton=True, thread_local=False)
     try:
         lock.acquire()
     except Timeout:
@@ -255,4 +296,6 @@ def locked(file: Path, problem: str, error: type[JobStopped] = JobStopped) -> It
     try:
         yield
     finally:
+        if lock.lock_counter == 1:
+            file.unlink(missing_ok=True)
         lock.release()

@@ -121,7 +121,7 @@ def _begin(parent: int) -> None:
 
     def end_with_parent() -> None:
         while os.getppid() == parent and psutil.pid_exists(parent):  # Windows keeps the number
-            time.sleep(1)
+            time.sleep(POLL)
         os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()

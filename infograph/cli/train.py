@@ -58,7 +58,7 @@ def train(
         infograph train QM9 --target U0 --labelled 5000 --objective infograph-star --out model
     """
     from infograph.estimators.folder import check_model_folder
-    from infograph.io import check_outputs
+    from infograph.io import check_outputs, writing
     from infograph.train.checkpoint import FILE
 
     labels.check()
@@ -68,22 +68,23 @@ def train(
         raise opt.refused("--workers and --on are for training without labels", "target")
     check_outputs([source, labels.init_from], out, rejects, checkpoint and checkpoint / FILE)
     check_model_folder(out)
-    schema = labels.donor_schema()
-    graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)
-    if rejects is not None:
-        infograph.write_rejected(graphs, rejects)
-    keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
-    if labels.target is not None:
-        return _learn_labels(graphs, model, labels, columns, out, keep)
-    estimator = model.estimator(columns)
-    with _resumable(checkpoint), ProgressReport() as report:
-        estimator.fit(graphs, watchers=[report], **keep, **vars(team))
-    estimator.save(out)
-    last = estimator.history_[-1] if estimator.history_ else {}
-    dim, loss = len(estimator.get_feature_names_out()), f", loss {last['loss']:.4g}" if last else ""
-    content = {"model": out, "graphs": len(graphs), "dim": dim, "last_epoch": last}
-    line = f"{out}: trained on {len(graphs):,} graphs, {len(estimator.history_)} epochs{loss}"
-    return content, [line]
+    with writing(out.resolve()):
+        schema = labels.donor_schema()
+        graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)
+        if rejects is not None:
+            infograph.write_rejected(graphs, rejects)
+        keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+        if labels.target is not None:
+            return _learn_labels(graphs, model, labels, columns, out, keep)
+        estimator = model.estimator(columns)
+        with _resumable(checkpoint), ProgressReport() as report:
+            estimator.fit(graphs, watchers=[report], **keep, **vars(team))
+        estimator.save(out)
+        last = estimator.history_[-1] if estimator.history_ else {}
+        dim, loss = len(estimator.get_feature_names_out()), f", loss {last['loss']:.4g}" if last else ""
+        content = {"model": out, "graphs": len(graphs), "dim": dim, "last_epoch": last}
+        line = f"{out}: trained on {len(graphs):,} graphs, {len(estimator.history_)} epochs{loss}"
+        return content, [line]
 
 
 def _learn_labels(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from infograph.data.graphset import IntArray
 from infograph.errors import CheckpointMismatch, InvalidParameter, TrainingDiverged
+from infograph.io import LOCK, locked
 from infograph.nn.batch import Batcher
 from infograph.nn.encoder import NodeBatcher
 from infograph.nn.norm import norms_with_momentum
@@ -79,17 +81,19 @@ def train(
         model: the estimator whose network it is, for watchers.
     """
     history, best = [], {}  # type: list[Epoch], Weights
-    if resume:
-        history, best = _resume(network, optimiser, checkpoint, identity, epochs)
+    busy = f"{checkpoint} is in use by another training: wait for it, or choose another folder"
 
     def keep() -> None:
-        if checkpoint is not None and writes:
+        if writes and checkpoint is not None:
             run = {"identity": dict(identity), "history": history}
             write_checkpoint(checkpoint, network, optimiser, run, best)
 
-    keep()  # so that an interrupt in the first epoch finds one too
     last = earlier + epochs
-    with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+    alone = locked(Path(checkpoint) / LOCK, busy) if writes and checkpoint is not None else nullcontext()
+    with alone, torch.enable_grad(), torch.random.fork_rng(devices=[]):
+        if resume:
+            history, best = _resume(network, optimiser, checkpoint, identity, epochs)
+        keep()  # so that an interrupt in the first epoch finds one too
         for epoch in range(earlier + len(history) + 1, last + 1):
             errors = _errors(history)
             if stop_after is not None and len(errors) - 1 - best_epoch(errors) >= stop_after:
