@@ -195,6 +195,18 @@ def test_missing_means_the_same_at_nodes(case):
     assert back["kind"] is None and np.isnan(back["size"])
 
 
+def test_many_categories_are_looked_up(monkeypatch):
+    """Thousands of categories are a sparse matrix, with the same result; 100,000 take about one gigabyte."""
+    graphs = load_dataset("MUTAG")[:30]
+    model = InfoGraph(dim=32, epochs=2)
+    vectors = model.fit_transform(graphs)
+    monkeypatch.setattr("infograph.data.colours.WIDE", 3)
+    monkeypatch.setattr("infograph.estimators.architecture.WIDE", 3)
+    assert np.allclose(model.fit_transform(graphs), vectors, atol=1e-4)
+    with pytest.raises(InvalidParameter, match="7 inputs per node or edge, more than 3"):
+        InfoGraph(dim=32, epochs=2, edge_columns=["label"]).fit(graphs)
+
+
 # ---- molecules
 
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 
 from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.data.schema import Column, Schema
+from infograph.errors import InvalidParameter
 from infograph.io import FolderKind, described, listed_arrays, open_arrays, replaced_folder
 
 Hash = NDArray[np.uint64]
@@ -29,6 +30,7 @@ FORMAT = "infograph-colours-1"
 MARKER = "colours.json"
 AGAIN = "colour the graphs again"
 COLOURS = FolderKind("a folder of colours", MARKER, FORMAT, listed_arrays)
+WIDE = 4096  # inputs; more are a sparse matrix
 WHOLE = ("node_ptr", "node_table", "edge_table", "graph_kinds")
 SPARSE = ("data", "indices", "indptr")
 
@@ -55,7 +57,7 @@ class Colouring:
         node_ptr: (G+1,) as in the GraphSet.
         node_colours: K+1 arrays (N,): the colour of every node after each round; round 0 is its features.
         rounds: K descriptions of how a round's colours arise.
-        node_table: (C_0, F) the encoder's input of every round-0 colour.
+        node_table: (C_0, F) the encoder's input of every round-0 colour; sparse where F is large.
         edge_table: (L, F_e) the encoder's input of every edge code; (1, 0) without edge features.
         graph_counts: K+1 sparse (G, C_k) matrices: how many nodes of each colour a graph has.
         graph_kinds: (G,) a number for every graph, equal for graphs that no encoder tells apart.
@@ -64,7 +66,7 @@ class Colouring:
     node_ptr: IntArray
     node_colours: tuple[IntArray, ...]
     rounds: tuple[Round, ...]
-    node_table: NDArray[np.float32]
+    node_table: NDArray[np.float32] | csr_matrix
     edge_table: NDArray[np.float32]
     graph_counts: tuple[csr_matrix, ...]
     graph_kinds: IntArray
@@ -74,7 +76,7 @@ class Colouring:
 
     def n_colours(self, k: int) -> int:
         """Distinct colours after round k."""
-        return len(self.rounds[k - 1].parent) if k else len(self.node_table)
+        return len(self.rounds[k - 1].parent) if k else self.node_table.shape[0]
 
 
 def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Colouring:
@@ -123,7 +125,9 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
     )
 
 
-def node_inputs(graphs: GraphSet, node_features: str = "auto") -> tuple[IntArray, NDArray[np.float32]]:
+def node_inputs(
+    graphs: GraphSet, node_features: str = "auto"
+) -> tuple[IntArray, NDArray[np.float32] | csr_matrix]:
     """The colour of every node before the first round (N,), and the encoder's input of each (C_0, F)."""
     columns = graphs.schema.features("node")
     if node_features == "degree":
@@ -163,7 +167,8 @@ def edge_inputs(graphs: GraphSet, order: IntArray) -> tuple[IntArray, NDArray[np
     columns = graphs.schema.features("edge")
     if not columns or not graphs.n_edges:
         return np.zeros(graphs.n_edges, np.int32), np.zeros((1, edge_width(graphs.schema)), np.float32)
-    return _tabulate(columns, [graphs.edge[column.name][order] for column in columns])
+    code, table = _tabulate(columns, [graphs.edge[column.name][order] for column in columns])
+    return code, dense(table)
 
 
 def arc_weights(graphs: GraphSet, order: IntArray) -> NDArray[Any] | None:
@@ -174,10 +179,36 @@ def arc_weights(graphs: GraphSet, order: IntArray) -> NDArray[Any] | None:
 
 def _tabulate(
     columns: Sequence[Column], values: Sequence[NDArray[Any]]
-) -> tuple[IntArray, NDArray[np.float32]]:
-    """Codes of the distinct rows, and those rows as inputs."""
+) -> tuple[IntArray, NDArray[np.float32] | csr_matrix]:
+    """Codes of the distinct rows, and those rows as inputs; sparse where they are wide."""
     code, first = group_rows(values)
+    if sum(column.encoded_width for column in columns) > WIDE:
+        return code, hstack([_sparse(c, v[first]) for c, v in zip(columns, values, strict=True)], "csr")
     return code, np.hstack([c.encode(v[first]) for c, v in zip(columns, values, strict=True)])
+
+
+def _sparse(column: Column, values: NDArray[Any]) -> csr_matrix:
+    """`column.encode` without its zeros."""
+    if column.kind == "float":
+        return csr_matrix(column.encode(values))
+    known = values < column.unknown
+    ptr = np.concatenate([[0], np.cumsum(known)])
+    return csr_matrix((np.ones(ptr[-1], np.float32), values[known], ptr), (len(values), column.unknown))
+
+
+def dense(table: NDArray[np.float32] | csr_matrix) -> NDArray[np.float32]:
+    """Inputs for an encoder that needs all of them; too many are refused."""
+    if isinstance(table, np.ndarray):
+        return table
+    raise too_wide(table.shape[1])
+
+
+def too_wide(n_inputs: int) -> InvalidParameter:
+    """What to raise where so many inputs cannot be written down."""
+    return InvalidParameter(
+        f"{n_inputs:,} inputs per node or edge, more than {WIDE:,}: only GIN without edge columns, in one "
+        f"process, takes so many categories; leave the column out, or read it as numbers"
+    )
 
 
 def _refine_once(before: IntArray, arcs: SortedArcs) -> tuple[IntArray, Round]:
@@ -256,6 +287,7 @@ def _mix(values: Hash) -> Hash:
 
 def save_colouring(colouring: Colouring, folder: str | Path) -> Path:
     """Write it; the folder appears whole or not at all. A round that changed nothing is not written again."""
+    dense(colouring.node_table)
     arrays = {name: getattr(colouring, name) for name in WHOLE}
     sparse: dict[str, csr_matrix] = {}
     for k, counts in enumerate(colouring.graph_counts):

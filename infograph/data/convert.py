@@ -239,8 +239,6 @@ def assemble(
     for level in LEVELS:
         names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
         kinds = chosen(getattr(options, level, None), names, level)
-        if options.schema is not None:
-            kinds |= {c.name: c.kind for c in getattr(options.schema, level) if c.name in kinds}
         for name in kinds:
             if level == "graph":
                 raw = [record.graph.get(name) for record in good]
@@ -248,7 +246,10 @@ def assemble(
             else:
                 parts = [getattr(record, level)[name] for record in good]
                 joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
-                values, column = _store_column(name, joined, known.column(level, name), kinds.get(name))
+                fitted = None if options.schema is None else options.schema.column(level, name)
+                if fitted is not None and joined.dtype.kind in "iu":  # few whole numbers, or many
+                    kinds[name] = fitted.kind
+                values, column = _store_column(name, joined, known.column(level, name), kinds[name])
             arrays[level][name] = values
             described[level] += (column,)
     return GraphSet(
@@ -520,6 +521,8 @@ def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> 
     rows = [row[-1] for graph in graphs for row in getattr(graph, view)(data=True)]
     names = list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
     choice: Choice = getattr(options, level)
+    if not rows and choice is not None:
+        names = [choice] if isinstance(choice, str) else list(choice)
     if choice is None:
         odd = {name for row in rows for name, value in row.items() if not _is_value(value)}
         names = [name for name in names if name not in odd]

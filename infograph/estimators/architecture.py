@@ -14,7 +14,7 @@ import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
-from infograph.data.colours import edge_width, node_width
+from infograph.data.colours import WIDE, edge_width, node_width, too_wide
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter, NotFitted
@@ -70,8 +70,11 @@ class GIN(EncoderSpec):
     def build(self, schema: Schema, dim: int) -> GINEncoder:
         if dim < self.layers:
             raise InvalidParameter(f"dim={dim} is less than layers={self.layers}: a layer needs a width")
+        n_inputs = node_width(schema, self.node_features)
+        if n_inputs > WIDE and schema.features("edge"):
+            raise too_wide(n_inputs)
         return GINEncoder(
-            node_width(schema, self.node_features),
+            n_inputs,
             split_width(dim, self.layers),
             edge_width(schema),
             readout=self.readout,

@@ -118,7 +118,7 @@ class Batch:
     B graphs were asked for, G of them are distinct; they have N nodes.
     """
 
-    x: Tensor  # (C_0, F) inputs of the distinct nodes
+    x: Any  # (C_0, F) inputs of the distinct nodes: a tensor, or a SparseMatrix where there are thousands
     rounds: Sequence[BatchRound]  # one per layer
     sizes: Tensor  # (G,) nodes per distinct graph
     copies: Tensor  # (G,) how many of the graphs asked for are this one
@@ -168,7 +168,13 @@ class Batcher:
         _, first, which, copies = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
         distinct, node_ptr = graphs[first], self.colouring.node_ptr
         chosen, _, _ = self._choose(0, distinct)
-        x = torch.from_numpy(self.colouring.node_table[chosen]).to(self.device)
+        table = self.colouring.node_table[chosen]
+        x: Tensor | SparseMatrix
+        if isinstance(table, np.ndarray):
+            x = torch.from_numpy(table).to(self.device)
+        else:
+            ptr, index = (part.astype(np.int64) for part in (table.indptr, table.indices))
+            x = SparseMatrix.from_csr(ptr, index, table.data, table.shape[1], self.device)
         rounds: list[BatchRound] = []
         for k in range(1, len(self.colouring.rounds) + 1):
             n_before = len(rounds[-1].counts) if rounds else len(chosen)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from infograph.data.colours import arc_weights, edge_inputs, edge_width, node_inputs, node_width
+from infograph.data.colours import arc_weights, dense, edge_inputs, edge_width, node_inputs, node_width
 from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
@@ -102,7 +102,8 @@ class NodeBatcher:
         self.graphs, self.layers = graphs, layers
         self.sizes = self.loads = self.costs = graphs.sizes
         self.device = device or torch.device("cpu")
-        self._colour, self._table = node_inputs(graphs, node_features)
+        self._colour, table = node_inputs(graphs, node_features)
+        self._table = dense(table)
         arcs = np.arange(graphs.n_edges)
         self._edge_code, self._edge_table = edge_inputs(graphs, arcs)
         self._weight = arc_weights(graphs, arcs)

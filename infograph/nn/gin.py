@@ -89,8 +89,9 @@ class GINEncoder(ColourEncoder):
 
     def forward(self, batch: ColourBatch) -> list[Tensor]:
         """States per layer: K tensors (C_k, D_k)."""
-        states = batch.x.to(next(self.parameters()).dtype)
-        edge_table = batch.edge_table.to(states.dtype)
+        dtype = next(self.parameters()).dtype
+        states = batch.x.to(dtype) if isinstance(batch.x, Tensor) else batch.x
+        edge_table = batch.edge_table.to(dtype)
         collected: list[Tensor] = []
         for layer, round_ in zip(self.layers, batch.rounds, strict=True):
             states = layer(states, round_, edge_table)

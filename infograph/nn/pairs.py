@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from infograph.data.colours import group_rows, node_inputs
+from infograph.data.colours import dense, group_rows, node_inputs
 from infograph.data.graphset import GraphSet, IntArray, ranges
 from infograph.data.schema import Schema
 from infograph.nn.batch import Batch, per_node
@@ -198,7 +198,8 @@ class LinkBatcher:
         self, graphs: GraphSet, steps: int, node_features: str = "auto", device: torch.device | None = None
     ) -> None:
         self.graphs, self.steps, self.device = graphs, steps, device or torch.device("cpu")
-        self._input, self._table = node_inputs(graphs, node_features)
+        self._input, table = node_inputs(graphs, node_features)
+        self._table = dense(table)
         position = graphs.schema.position
         self._positions = graphs.node[position.name] if position and position.used else None
         if self._positions is None:

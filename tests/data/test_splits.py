@@ -90,7 +90,7 @@ def test_hand_checked_scaffolds() -> None:
         "[Na+].[O-]c1ccccc1": "c1ccccc1",
         "C/C=C/C": "",
     }
-    assert scaffolds(from_molecules(list(molecules))).tolist() == list(molecules.values())
+    assert scaffolds(from_molecules(list(molecules), stereo=False)).tolist() == list(molecules.values())
 
 
 def test_sizes_are_exact_where_there_are_single_molecules() -> None:
