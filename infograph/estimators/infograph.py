@@ -310,8 +310,7 @@ class InfoGraph(GraphNetwork):
         self.schema_, self.encoder_ = schema, frozen(encoder)
         self.objective_ = MutualInformation() if self.objective == "infograph" else frozen(self.objective)
         self._built = {name: frozen(getattr(self, name)) for name in BUILT if name in self._get_param_names()}
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.random_state)
+        with loop.own_noise(self.random_state):
             made = self.objective_.build(encoder.build(schema, self.dim))
         self.network_ = made.to(choose_device(self.device))
         self.history_ = []

@@ -42,7 +42,7 @@ from infograph.objectives.objective import Classification, Objective, Predictor,
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, load_weights
-from infograph.train.loop import AnyBatcher, Plateau, compute, step_loader, train
+from infograph.train.loop import AnyBatcher, Plateau, compute, own_noise, step_loader, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -237,8 +237,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         objective, schedule = parts["objective"], parts["schedule"]
         if objective.for_classes and isinstance(task, Regression):
             raise InvalidParameter(f"objective={self.objective!r} is for classes: use InfoGraphClassifier")
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with own_noise(seed):
             make = lambda: Predictor(make_encoder(), task.n_outputs)  # noqa: E731
             network = objective.build(make, task).to(device)
         predictor: Any = network[objective.predicts]

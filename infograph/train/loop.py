@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -38,6 +39,18 @@ AnyBatcher = Batcher | NodeBatcher | LinkBatcher
 Loader = Callable[[int], tuple[list[int], Iterator[Any]]]
 """The number of an epoch -> how many graphs each update counts for, and the batches. It is a function of that
 number alone, so that a resumed run repeats it."""
+
+
+_TURN = RLock()
+
+
+@contextmanager
+def own_noise(seed: int | None = None) -> Iterator[None]:
+    """torch's one generator for this thread alone: others that train take turns, and find it as it was."""
+    with _TURN, torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed)
+        yield
 
 
 def train(
@@ -90,7 +103,7 @@ def train(
 
     last = earlier + epochs
     alone = locked(Path(checkpoint) / LOCK, busy) if writes and checkpoint is not None else nullcontext()
-    with alone, torch.enable_grad(), torch.random.fork_rng(devices=[]):
+    with alone, torch.enable_grad(), own_noise():
         if resume:
             history, best = _resume(network, optimiser, checkpoint, identity, epochs)
         keep()  # so that an interrupt in the first epoch finds one too
