@@ -20,7 +20,7 @@ import typer
 
 import infograph
 from infograph.cli.output import Output, say_rejected, show
-from infograph.progress import Report
+from infograph.progress import Report, say
 
 if TYPE_CHECKING:
     from infograph.data.labels import Task
@@ -154,8 +154,8 @@ class ReadingOptions:
         schema: infograph.Schema | None = None,
         columns: ColumnOptions | None = None,
     ) -> infograph.GraphSet:
-        """The graphs of a source; what was left out is said."""
-        columns = columns or ColumnOptions()
+        """The graphs of a source; what was left out is said, and which columns a training will see."""
+        told, columns = columns == ColumnOptions(), columns or ColumnOptions()
         with Report() as report:
             graphs = infograph.read_graphs(
                 source,
@@ -173,6 +173,10 @@ class ReadingOptions:
                 **self._of_files(),
             )
         say_rejected(graphs)
+        seen = {level: [c.name for c in graphs.schema.features(level)] for level in ("node", "edge")}
+        seen["weight"] = [graphs.schema.weight.name] if graphs.schema.weight else []
+        if told and any(seen.values()):
+            say("Used: " + "; ".join(f"{level} {', '.join(each)}" for level, each in seen.items() if each))
         return graphs
 
     def reader(self, source: str | None) -> Callable[[infograph.Schema | None], infograph.GraphSet] | None:
