@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -274,7 +275,7 @@ def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> di
         try:
             empty = 0 in shape  # an empty file cannot be mapped
             values = arrays[name] = np.load(path, mmap_mode=None if empty else "r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:  # numpy parses a header
             raise InvalidFile(f"{path} is damaged ({error}): {again}") from error
         if list(values.shape) != shape:
             raise InvalidFile(f"{path} is damaged: shape {list(values.shape)}, expected {shape}; {again}")

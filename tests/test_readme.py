@@ -72,3 +72,10 @@ def test_files_of_the_formats_page_are_read(tmp_path):
     assert list(infograph.read_graphs(tmp_path / "graphs.jsonl").sizes) == [3, 2]
     typed = infograph.read_graphs(tmp_path / "typed.jsonl")
     assert "kind" in typed.node and "bond" in typed.edge and "year" in typed.graph and len(blocks) == 7
+
+
+def test_every_promise_has_its_test():
+    named = re.findall(r"`(tests/\S+\.py)::(test_\w+)`", (ROOT / "docs" / "promises.md").read_text())
+    assert len(named) > 20
+    for file, test in named:
+        assert f"def {test}(" in (ROOT / file).read_text(), f"{file}::{test}"

@@ -41,7 +41,8 @@ TEXTS = {
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
-MALFORMED = (ValueError, LookupError, TypeError, AttributeError)  # what networkx says of odd files
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, NameError, RuntimeError, ArithmeticError)
+"""What networkx says of odd files, by mistake too."""
 
 
 def network_files(folder: Path) -> list[Path]:
