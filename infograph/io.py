@@ -201,7 +201,8 @@ def _exchange(one: Path, other: Path) -> bool:
 def writing(folder: Path) -> Iterator[None]:
     """Keep other processes from writing a folder, and sweep what a killed one left beside it."""
     file = folder.with_name(f".{folder.name}{LOCK}")
-    with locked(file, f"{folder} is being written by another process: wait, or choose another folder"):
+    busy = f"{folder} is being written by another process: wait, or choose another folder"
+    with locked(file, busy, again=True):
         for path in folder.parent.glob(f".{glob.escape(folder.name)}-{glob.escape(platform.node())}-*"):
             number = path.name.removeprefix(f".{folder.name}-{platform.node()}-").partition("-")[0]
             if number.isdigit() and not psutil.pid_exists(int(number)):
@@ -283,13 +284,15 @@ def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> di
 
 
 @contextmanager
-def locked(file: Path, problem: str, error: type[JobStopped] = JobStopped) -> Iterator[None]:
-    """Hold a lock, which goes with this process, however it ends; where another has it, raise the error.
+def locked(
+    file: Path, problem: str, error: type[JobStopped] = JobStopped, *, again: bool = False
+) -> Iterator[None]:
+    """Hold a lock, which goes with this process, however it ends; where somebody has it, raise the error.
 
-    One process may hold it several times.
+    With `again` the process that has it may take it once more.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(file, timeout=0, is_singleton=True, thread_local=False)
+    lock = FileLock(file, timeout=0, is_singleton=again, thread_local=False)
     try:
         lock.acquire()
     except Timeout:

@@ -153,9 +153,10 @@ class ReadingOptions:
         errors: Literal["raise", "skip", "nan"] | None = "raise",
         schema: infograph.Schema | None = None,
         columns: ColumnOptions | None = None,
+        tell: bool = True,
     ) -> infograph.GraphSet:
         """The graphs of a source; what was left out is said, and which columns a training will see."""
-        told, columns = columns == ColumnOptions(), columns or ColumnOptions()
+        tell, columns = tell and columns == ColumnOptions(), columns or ColumnOptions()
         with Report() as report:
             graphs = infograph.read_graphs(
                 source,
@@ -175,7 +176,7 @@ class ReadingOptions:
         say_rejected(graphs)
         seen = {level: [c.name for c in graphs.schema.features(level)] for level in ("node", "edge")}
         seen["weight"] = [graphs.schema.weight.name] if graphs.schema.weight else []
-        if told and any(seen.values()):
+        if tell and any(seen.values()):
             say("Used: " + "; ".join(f"{level} {', '.join(each)}" for level, each in seen.items() if each))
         return graphs
 

@@ -59,7 +59,6 @@ def asked(given=train, **options):
         (gram(spoiled(K, (4, 5), 99.0)), r"not symmetric at \(4, 5\)"),
         (gram(-K), "pass similarities, not distances"),
         (labelled(np.zeros(40)), "only class 0"),
-        (labelled(spoiled(Y.astype(float), 3, np.nan)), "no label for 1 graphs .*first at graph 3"),
         (labelled(Y[:, None]), r"shape \(40, 1\)"),
         (labelled(["rare"] * 4 + ["often"] * 36), "class rare has 4 members.*folds=10.*use fewer folds"),
         (labelled(np.repeat([0, 1], [34, 6]), folds=3), "a training part keeps 4: too few for folds=3, inn"),
