@@ -20,7 +20,7 @@ from tests.processes import PATIENCE
 PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
 N = 40
 EVIL = "</script><script>alert(1)</script>"
-FORMULAS = {1: '=HYPERLINK("http://x")', 2: " =1+1", 3: "\u00a0@x", 4: "\t1"}
+FORMULAS = {1: '=HYPERLINK("http://x")', 22: " =1+1", 23: "\u00a0@x", 24: "\t1"}
 
 
 def index_of(vectors: np.ndarray, **columns) -> GraphIndex:
