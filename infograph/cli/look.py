@@ -223,14 +223,14 @@ def explore(
 
     check_server()
     found = infograph.GraphIndex.open(folder)
-    open_socket(host, port).close()  # before the work
-    with Report() as watch:
-        atlas = make_atlas(found, folder, colour=colour, method=method, watch=watch)
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(16)
-        say(f"Others can reach {host}: they need the token in the address.")
+    with open_socket(host, port) as listening:  # before the work, and not given up
+        with Report() as watch:
+            atlas = make_atlas(found, folder, colour=colour, method=method, watch=watch)
+        if token is None and not is_loopback(host):
+            token = secrets.token_urlsafe(16)
+            say(f"Others can reach {host}: they need the token in the address.")
 
-    def tell(address: str) -> None:
-        typer.echo(f"{address} (Ctrl-C stops)")
+        def tell(address: str) -> None:
+            typer.echo(f"{address} (Ctrl-C stops)")
 
-    serve(found, atlas, host=host, port=port, token=token, browser=browser, tell=tell)
+        serve(found, atlas, host=host, port=listening, token=token, browser=browser, tell=tell)

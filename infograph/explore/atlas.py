@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ FEW_CLASSES = 20  # are always fit for it
 MAX_FUNCTIONAL_GROUPS = 10_000  # molecules in which functional groups are looked for: 0.3 ms each
 MAX_FACTS = 12  # sentences about a region
 OWN_NAMES = ("id", "cluster", "outlier score", "nodes", "edges", "map_x", "map_y", "vector")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets run
+FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")  # what spreadsheets run, which leave out white space
 LAYOUTS: dict[Method, str] = {
     "umap": "UMAP: near points are similar graphs; distances between groups mean little.",
     "tsne": "t-SNE: near points are similar graphs; distances between groups mean little.",
@@ -413,4 +414,4 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool | int | float):
         return value
     text = str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if FORMULA.match(text) else text

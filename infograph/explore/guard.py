@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 NEEDED = ("fastapi", "uvicorn")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-CONNECTIONS = 200  # at a time; 503 beyond
 MAX_SENTENCE = 500  # characters; users' texts in it may be long
 SAFE = {
     "content-security-policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
@@ -59,6 +58,7 @@ class Limits:
     smiles: int = 3_000  # characters of a SMILES; RDKit needs half a second for 5,000
     hits: int = 100  # graphs that one search gives
     seconds: float = 30.0  # until a request that is still at work is answered with 504
+    megabytes: int = 2_000  # of memory for reading a file; 400,000 edges take 400
     at_once: int = 4  # requests that embed, describe or export at the same time; 429 beyond
 
 
@@ -224,7 +224,7 @@ def serve(
     atlas: Atlas,
     *,
     host: str = "127.0.0.1",
-    port: int = 8765,
+    port: int | socket.socket = 8765,
     token: str | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     browser: bool = False,
@@ -236,7 +236,7 @@ def serve(
         index: the index.
         atlas: made from it.
         host: this machine's address to listen on. Any but a loopback one lets others in, and needs a token.
-        port: the port, 0 for any that is free.
+        port: the port, 0 for any that is free, or what `open_socket` gave, which is closed at the end.
         token: what others must give.
         limits: on what one request may ask for.
         browser: whether to open the page.
@@ -245,16 +245,13 @@ def serve(
     check_server()
     if not is_loopback(host) and not token:
         raise InvalidParameter(f"host={host}: others can reach this address, so the server needs a token")
-    listening = open_socket(host, port)
+    listening = open_socket(host, port) if isinstance(port, int) else port
     import uvicorn
 
-    from infograph.explore.server import make_app
+    from infograph.explore.server import configured, make_app
 
     hosts = {*LOOPBACK, host} if is_loopback(host) else None
     app = make_app(index, atlas, token=token, limits=limits, hosts=hosts)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, limit_concurrency=CONNECTIONS
-    )
     address = page_address(host, listening.getsockname()[1], token)
     if tell is not None:
         tell(address)
@@ -267,7 +264,7 @@ def serve(
 
     threading.Thread(target=read_model, daemon=True).start()  # meanwhile: nobody waits for torch
     with suppress(KeyboardInterrupt), listening:
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(configured(app)).run(sockets=[listening])
 
 
 def page_address(host: str, port: int, token: str | None = None) -> str:

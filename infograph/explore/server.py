@@ -6,17 +6,21 @@ coroutines run in threads.
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 import logging
 import tempfile
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
+import h11
 import numpy as np
+import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -24,26 +28,30 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import infograph
-from infograph.data.convert import as_graphset
+from infograph.data.convert import Errors, as_graphset
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.network_files import EDGE_LISTS, XML
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES
 from infograph.data.schema import Schema
-from infograph.errors import InfoGraphError, InvalidParameter
+from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.base import GraphPredictor
 from infograph.explore.atlas import Atlas, describe_region, own_names, region_table
 from infograph.explore.guard import LOOPBACK, Guard, Limits, Refusal, status_of
 from infograph.explore.map_file import PAGE, SIZES, as_floats, draw, plain
 from infograph.index import GraphIndex, Hits
 from infograph.index.graph_index import embedded, schema_of
+from infograph.jobs import OverLimit, limited
 from infograph.learn.predictions import ID, predict_table
 from infograph.look.describe import edge_counts
 
 DRAWINGS = 512  # in memory; a molecule has some 5,000 characters, a large network 300,000
 MAX_LISTED = 200  # rows of a region that are listed
+CONNECTIONS = 200  # at a time; 503 beyond
+HEADER_SECONDS = 10.0  # until a request that has not said what it wants is closed
 N_NEAREST = 12  # graphs beside a chosen one, and graphs whose places a new one gets
 SAME = 1e-6  # of the typical distance: the same vector, and so the same place
 PLACED = f"at the mean of its {N_NEAREST} nearest graphs, weighted by similarity"
@@ -89,6 +97,42 @@ def make_app(
     public = {"/", *(f"/{path.name}" for path in PAGE.iterdir())}
     app.add_middleware(Guard, limits=limits, token=token, hosts=hosts, public=public)
     return app
+
+
+class Prompt(H11Protocol):
+    """HTTP for visitors who say within a few seconds what they want: others would take all connections."""
+
+    waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        self.wait_for_header()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a connection that is used again has a header to wait for again."""
+        super().data_received(data)
+        self.wait_for_header()
+
+    def wait_for_header(self) -> None:
+        """Close the connection unless a whole header comes in time."""
+        if self.conn.their_state is h11.IDLE:
+            self.waiting = self.waiting or self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        elif self.waiting is not None:
+            self.waiting.cancel()
+            self.waiting = None
+
+
+def configured(app: FastAPI) -> uvicorn.Config:
+    """How an application is served."""
+    return uvicorn.Config(
+        app,
+        http=Prompt,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+    )
 
 
 async def _refused(request: Request, error: HTTPException) -> Response:
@@ -202,10 +246,15 @@ class Explorer:
     # ---- graphs that come with a request
 
     def read(self, graphs: Sequence[str | dict[str, Any]]) -> GraphSet:
-        """SMILES, or JSON graphs as `infograph.data.network_files` reads them."""
+        """SMILES, or JSON graphs as `infograph.data.network_files` reads them.
+
+        Of several, those that cannot be used are in `rejected`.
+        """
         if not graphs:
             raise Refusal(400, "No graphs came: expected a list of SMILES or of JSON graphs.")
         self.check(len(graphs))
+        errors: Errors = "skip" if len(graphs) > 1 else "raise"
+        reader = partial(as_graphset, schema=self.schema, errors=errors)
         smiles = [graph for graph in graphs if isinstance(graph, str)]
         if not smiles:
             self.check_json(graphs)
@@ -213,14 +262,14 @@ class Explorer:
                 lines = "\n".join(json.dumps(graph, allow_nan=False) for graph in graphs)
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, f"The graphs are no JSON: {error}.") from error
-            return self.read_file(lines.encode(), ".jsonl", "the request", errors="raise")
+            return self.read_file(lines.encode(), ".jsonl", "the request", reader)
         if len(smiles) < len(graphs):
             raise Refusal(400, "Expected all graphs as SMILES, or all as JSON objects.")
         if not self.takes_smiles:
             raise Refusal(422, "The model of this index reads no SMILES: give graphs as JSON objects.")
         self.check_lines(smiles, self.limits.smiles)
         try:
-            return self.checked(as_graphset(smiles, schema=self.schema))
+            return self.checked(reader(smiles))
         except InfoGraphError as error:
             raise Refusal(422, str(error)) from error
 
@@ -232,34 +281,38 @@ class Explorer:
             raise Refusal(415, f"Files of the kind {ending[:20]!r} are not taken; known are {known}.")
         if not body.strip():
             raise Refusal(400, "The file is empty.")
+        lines = io.TextIOWrapper(io.BytesIO(body), "utf-8-sig", "replace")  # those of the readers
         if ending in JSON_LINES:
-            self.check_json(body.splitlines())
-        elif ending in (*SMILES_FILES, *TABLES):
-            self.check_lines(body.splitlines(), 4 * self.limits.smiles)
-        return self.read_file(body, ending, "the file", errors="skip")
+            self.check_json(lines)
+        elif ending not in (*SDF_FILES, *XML):
+            self.check_lines(lines, 4 * self.limits.smiles)
+        reader, limits = partial(as_graphset, schema=self.schema, errors="skip"), self.limits
+        child = partial(limited, reader, seconds=limits.seconds, megabytes=limits.megabytes)
+        return self.read_file(body, ending, "the file", child)
 
-    def read_file(self, text: bytes, ending: str, name: str, errors: Any) -> GraphSet:
+    def read_file(self, text: bytes, ending: str, name: str, reader: Callable[[Path], GraphSet]) -> GraphSet:
         """A text by the package's own readers, from a temporary file that nobody else names."""
         with tempfile.TemporaryDirectory(prefix="infograph-") as folder:
             path = Path(folder) / f"graphs{ending}"
             path.write_bytes(text)
             try:
-                graphs = as_graphset(path, schema=self.schema, errors=errors)
+                graphs = reader(path)
+            except (OverLimit, JobStopped) as error:
+                most = f"{self.limits.seconds:g} seconds or {self.limits.megabytes:,} MB"
+                raise Refusal(413, f"Reading {name} takes more than {most}; give less at a time.") from error
             except InfoGraphError as error:
                 raise Refusal(status_of(error), str(error).replace(str(path), name)) from error
-            except Refusal:
-                raise
             except Exception as error:  # a reader that stumbles over a user's file is no defect of the server
                 logging.getLogger(__name__).warning("%s file not read", ending, exc_info=error)
                 problem = f"{name.capitalize()} could not be read as {ending} ({type(error).__name__})."
                 raise Refusal(400, problem) from error
             return self.checked(graphs)
 
-    def check_json(self, graphs: Sequence[Any]) -> None:
+    def check_json(self, graphs: Iterable[Any]) -> None:
         """Refuse graphs that announce too much, before any of them is built; the reader refuses the rest."""
         nodes = edges = 0
         for graph in graphs:
-            if isinstance(graph, bytes):
+            if isinstance(graph, str):
                 with suppress(ValueError, RecursionError):
                     graph = json.loads(graph)
             own, arcs = (graph.get("nodes"), graph.get("edges")) if isinstance(graph, dict) else (0, 0)
@@ -267,11 +320,14 @@ class Explorer:
             edges += len(arcs) if isinstance(arcs, list) else 0
         self.check(0, nodes, edges)
 
-    def check_lines(self, lines: Sequence[str | bytes], most: int) -> None:
-        """Refuse texts that RDKit would take too long for."""
-        longest = max(map(len, lines))
-        if longest > most:
-            raise Refusal(413, f"A line of {longest:,} characters; at most {most:,} are taken.")
+    def check_lines(self, lines: Iterable[str], longest: int) -> None:
+        """Refuse texts that readers would take too long for."""
+        most = self.limits.nodes + self.limits.edges
+        for number, line in enumerate(lines, start=1):
+            if len(line) > longest:
+                raise Refusal(413, f"A line of {len(line):,} characters; at most {longest:,} are taken.")
+            if number > most:
+                raise Refusal(413, f"At most {most:,} lines are taken at a time.")
 
     def checked(self, graphs: GraphSet) -> GraphSet:
         """Graphs that were read, if they are not too many."""
@@ -473,8 +529,7 @@ def upload(
         points, hits = explorer.place(vectors).tolist(), explorer.index.search(vectors, 1)
     found = zip(graphs.ids.tolist(), points, hits, strict=True)
     placed = [{"id": str(i), "point": point, "nearest": hits_of(own)[0]} for i, point, own in found]
-    rejected = [{"id": str(one.graph_id), "problem": one.problem} for one in graphs.rejected]
-    return JSONResponse({"graphs": placed, "rejected": rejected, "placed": PLACED})
+    return JSONResponse({"graphs": placed, "rejected": rejected_of(graphs), "placed": PLACED})
 
 
 # ---- programs
@@ -482,32 +537,49 @@ def upload(
 
 @routes.post("/embed")
 def embed(explorer: Asked, body: Graphs) -> JSONResponse:
-    """The vectors of graphs, in their order."""
+    """The vectors of graphs, in their order; null for each of `rejected`, which cannot be used."""
     with explorer.working():
-        vectors = explorer.embed(explorer.read(body.graphs))
-    return JSONResponse({"vectors": vectors.tolist(), "dim": int(vectors.shape[1])})
+        graphs = explorer.read(body.graphs)
+        vectors = explorer.embed(graphs)
+    found = {"vectors": by_row(graphs, vectors.tolist()), "dim": int(vectors.shape[1])}
+    return JSONResponse({**found, "rejected": rejected_of(graphs)})
 
 
 @routes.post("/search")
 def neighbours(explorer: Asked, body: GraphSearch) -> JSONResponse:
-    """The `k` nearest graphs of the index for each graph, best first."""
+    """The `k` nearest graphs of the index for each graph, best first; null for each of `rejected`."""
     with explorer.working():
-        vectors = explorer.embed(explorer.read(body.graphs))
-        hits = explorer.index.search(vectors, min(body.k, explorer.limits.hits))
-    return JSONResponse({"metric": hits.metric, "hits": [hits_of(one) for one in hits]})
+        graphs = explorer.read(body.graphs)
+        hits = explorer.index.search(explorer.embed(graphs), min(body.k, explorer.limits.hits))
+    found = {"metric": hits.metric, "hits": by_row(graphs, map(hits_of, hits))}
+    return JSONResponse({**found, "rejected": rejected_of(graphs)})
 
 
 @routes.post("/predict")
 def predict(explorer: Asked, body: Graphs) -> JSONResponse:
-    """What the model predicts, a list per target; classes have the probability of the predicted one."""
+    """What the model predicts, a list per target; classes have the probability of the predicted one.
+
+    It is null for each of `rejected`.
+    """
     with explorer.working():
         if not isinstance(explorer.index.model, GraphPredictor):
             raise Refusal(422, "The model of this index makes vectors and predicts nothing.")
         graphs = explorer.read(body.graphs)
         with explorer.using_model:
             table = predict_table(explorer.index.model, graphs)
-    found = {name: plain(values) for name, values in table.columns.items() if name != ID}
-    return JSONResponse({"predictions": found, "units": table.units})
+    found = {name: by_row(graphs, plain(values)) for name, values in table.columns.items() if name != ID}
+    return JSONResponse({"predictions": found, "units": table.units, "rejected": rejected_of(graphs)})
+
+
+def by_row(graphs: GraphSet, answers: Iterable[Any]) -> list[Any]:
+    """An answer for each graph that came, None for one that could not be used."""
+    found, bad = iter(answers), {one.index for one in graphs.rejected}
+    return [None if row in bad else next(found) for row in range(len(graphs) + len(bad))]
+
+
+def rejected_of(graphs: GraphSet) -> list[dict[str, Any]]:
+    """Graphs that came and could not be used: row, id and what is wrong with them."""
+    return [{"row": o.index, "id": str(o.graph_id), "problem": o.problem} for o in graphs.rejected]
 
 
 def hits_of(hits: Hits) -> list[dict[str, Any]]:

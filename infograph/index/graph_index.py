@@ -267,7 +267,7 @@ class GraphIndex:
         Args:
             folder: what `save` wrote.
             model: the model, given again, where it has parts that are code and so not in the folder.
-            verify: whether to compare all checksums, which reads every file once.
+            verify: whether to compare all checksums and look for bad values, which reads every file.
         """
         folder = Path(folder).resolve()
         settings, store = read_index(folder, verify=verify)

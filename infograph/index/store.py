@@ -169,7 +169,7 @@ def write_index(
 
 
 def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
-    """The settings of an index, and its rows as memory maps; `verify` compares checksums, too."""
+    """The settings of an index, and its rows as memory maps; `verify` reads all of them and checks."""
     if not folder.is_dir():
         raise FileMissing(f"no index folder {folder}: infograph index, or GraphIndex.save, makes one")
     if not (folder / MARKER).is_file():
@@ -187,10 +187,15 @@ def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
         graphs = open_graphs(folder / GRAPHS) if names is None else None
         columns = all_columns(graphs) if graphs is not None else _read_columns(folder / COLUMNS, names)
     vectors, norms, ids = (np.asarray(arrays[name]) for name in ("vectors", "norms", "ids"))
-    lengths = {len(ids), *map(len, columns.values()), len(ids if graphs is None else graphs)}
-    if vectors.dtype != np.float32 or len(lengths) > 1:
-        raise InvalidFile(f"{folder} is damaged: its parts are not of one length; {AGAIN}")
-    return settings, Store(np.array(ids), vectors, np.array(norms), columns, graphs)
+    lengths = {(len(ids if graphs is None else graphs),), *(v.shape[:1] for v in (ids, *columns.values()))}
+    if vectors.dtype != np.float32 or norms.dtype != np.float64 or len(lengths) > 1:
+        raise InvalidFile(f"{folder} is damaged: its arrays do not fit together; {AGAIN}")
+    if not verify:
+        return settings, Store(np.array(ids), vectors, np.array(norms), columns, graphs)
+    try:
+        return settings, Store.of(np.array(ids), vectors, columns, graphs)
+    except InvalidParameter as error:
+        raise InvalidFile(f"{folder} is damaged ({error}): {AGAIN}") from error
 
 
 def _checksum(path: Path, *, only_size: bool = False) -> list[int]:

@@ -20,7 +20,7 @@ from tests.processes import PATIENCE
 PARTS = ("CCO", "c1ccccc1O", "CC(=O)O", "CCN", "c1ccncc1", "CCCC", "C1CCCCC1", "CC#N")
 N = 40
 EVIL = "</script><script>alert(1)</script>"
-FORMULA = '=HYPERLINK("http://x")'
+FORMULAS = {1: '=HYPERLINK("http://x")', 22: " =1+1", 23: "\u00a0@x", 24: "\t1"}
 
 
 def index_of(vectors: np.ndarray, **columns) -> GraphIndex:
@@ -37,7 +37,7 @@ def molecules() -> GraphSet:
     columns = {
         "active": ["yes" if i % 2 else "no" for i in range(N)],
         "logS [mol/L]": [None if i == 5 else i / 7 for i in range(N)],
-        "note": [FORMULA if i == 1 else f"note {i}" for i in range(N)],
+        "note": [FORMULAS.get(i, f"note {i}") for i in range(N)],
         "cluster": [f"own {i % 3}" for i in range(N)],
     }
     for name, raw in columns.items():
@@ -80,11 +80,11 @@ def served(index: GraphIndex, atlas: Atlas | None = None, **settings) -> Iterato
         pytest.importorskip(name, reason="the server needs it: pip install 'infograph[explore]'")
     import uvicorn
 
-    from infograph.explore.server import make_app
+    from infograph.explore.server import configured, make_app
 
     app = make_app(index, atlas or make_atlas(index, method="pca"), **settings)
     listening = open_socket("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False))
+    server = uvicorn.Server(configured(app))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:

@@ -184,6 +184,8 @@ def test_the_map_as_a_file_opens_without_a_server(view, index, atlas, tmp_path):
     waiting.value.save_as(tmp_path / "region.csv")
     lines = (tmp_path / "region.csv").read_text().splitlines()
     assert len(lines) == N // 2 + 1
+    notes = [line.split(",")[lines[0].split(",").index("note")] for line in lines]
+    assert [notes[1 + 22 // 2], notes[1 + 24 // 2]] == ["' =1+1", "'\t1"]
     place = lines[0].split(",").index("logS [mol/L]")
     shown = [line.split(",")[place] for line in lines[1:] if line.split(",")[place]]
     assert [float(value) for value in shown] == [i / 7 for i in range(0, N, 2)]

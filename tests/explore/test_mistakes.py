@@ -6,13 +6,14 @@ import gzip
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import httpx
 import pytest
 
 from infograph.errors import InvalidParameter
 from infograph.explore import Limits, make_atlas, serve, write_points
-from infograph.explore.guard import open_socket
+from infograph.explore.guard import Refusal, open_socket
 from infograph.index import GraphIndex
 from tests.explore.conftest import asked
 from tests.processes import PATIENCE, wait_for
@@ -117,6 +118,23 @@ def test_files_that_cannot_be_read(client, name, body, status):
     refused(client.post("/api/upload", params={"name": name}, content=body), *status)
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_too_many_lines_are_refused_before_they_are_read(client, monkeypatch, end):
+    monkeypatch.setattr("infograph.explore.server.limited", None)  # not callable
+    for name, line in {"a.edgelist": b"0 1", "a.txt": b"#", "a.csv": b"C", "a.smi": b"C"}.items():
+        answer = client.post("/api/upload", params={"name": name}, content=(line + end) * 6001)
+        assert "At most 6,000 lines" in refused(answer, 413)
+
+
+@pytest.mark.parametrize("limit", [{"seconds": 0.01}, {"megabytes": 5}])
+def test_reading_that_takes_too_much_is_ended(index, atlas, limit):
+    from infograph.explore.server import Explorer
+
+    with pytest.raises(Refusal) as refusal:
+        Explorer(index, atlas, Limits(**limit)).read_upload("a.smi", b"CCO")
+    assert refusal.value.status == 413 and "Reading the file takes more than" in refusal.value.text
+
+
 def raw(client, request: bytes) -> bytes:
     """All that the server answers to some bytes."""
     with socket.create_connection((client.base_url.host, client.base_url.port), timeout=PATIENCE) as peer:
@@ -125,6 +143,19 @@ def raw(client, request: bytes) -> bytes:
         while part := peer.recv(65536):
             answer += part
     return answer
+
+
+def test_connections_without_a_whole_header_are_closed(client, monkeypatch):
+    address = (client.base_url.host, client.base_url.port)
+    with socket.create_connection(address, timeout=PATIENCE) as used:
+        used.sendall(b"GET /api/points HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert b" 200 " in used.recv(65536)
+        monkeypatch.setattr("infograph.explore.server.HEADER_SECONDS", 0.2)
+        for peer in (used, socket.create_connection(address, timeout=PATIENCE)):
+            with peer, suppress(ConnectionError):  # closed as well
+                peer.sendall(b"GET / HTTP/1.1\r\nHost: 127")
+                while peer.recv(65536):
+                    pass
 
 
 def test_no_address_leaves_the_folder_of_the_page(client):

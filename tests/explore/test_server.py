@@ -12,7 +12,7 @@ import pytest
 from infograph import GIN, InfoGraph, WeisfeilerLehman, as_graphset
 from infograph.explore.map_file import MODULES
 from infograph.index import GraphIndex
-from tests.explore.conftest import EVIL, FORMULA, N, asked, index_of
+from tests.explore.conftest import EVIL, FORMULAS, N, asked, index_of
 
 
 def floats(answer) -> np.ndarray:
@@ -72,7 +72,10 @@ def test_the_export_is_a_table_that_no_spreadsheet_runs(client, atlas):
     assert "attachment" in answer.headers["content-disposition"]
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["id"] for row in rows] == ["mol1", "mol5", EVIL]
-    assert rows[0]["note"] == f"'{FORMULA}" and rows[1]["logS [mol/L]"] == ""
+    assert rows[0]["note"] == f"'{FORMULAS[1]}" and rows[1]["logS [mol/L]"] == ""
+    rest = client.post("/api/export", json={"rows": [22, 23, 24, 6]}).text
+    notes = [row["note"] for row in csv.DictReader(io.StringIO(rest))]
+    assert notes == [*(f"'{FORMULAS[i]}" for i in (22, 23, 24)), "note 6"]
     assert float(rows[2]["map_x"]) == pytest.approx(float(atlas.points[0, 0]))
     assert float(rows[2]["map_y"]) == pytest.approx(float(atlas.points[0, 1]))  # a number, minus and all
 
@@ -161,12 +164,30 @@ def test_programs_get_the_model_s_own_vectors_neighbours_and_predictions(
     assert all(0 <= p <= 1 for p in told["probability"])
 
 
+def test_a_graph_that_cannot_be_used_costs_its_own_row(client, model, index, molecules, classifier):
+    smiles = ["nonsense", "CCO", "C1CC", "CCN"]
+    told = client.post("/embed", json={"graphs": smiles}).json()
+    assert np.allclose(told["vectors"][1::2], model.transform(smiles[1::2]), atol=1e-6)
+    assert told["vectors"][::2] == [None, None] and [bad["row"] for bad in told["rejected"]] == [0, 2]
+    assert all("does not parse" in bad["problem"] for bad in told["rejected"])
+    told = client.post("/search", json={"graphs": smiles, "k": 1}).json()
+    assert [hits and hits[0]["row"] for hits in told["hits"]] == [None, 0, None, 3] and told["rejected"]
+    with asked(GraphIndex.build(classifier, molecules)) as other:
+        told = other.post("/predict", json={"graphs": smiles}).json()
+    first, second = classifier.predict(smiles[1::2])
+    assert told["predictions"]["active"] == [None, first, None, second] and told["rejected"]
+    assert client.post("/embed", json={"graphs": ["CCO"]}).json()["rejected"] == []
+    assert client.post("/embed", json={"graphs": ["x", "y"]}).status_code == 422
+
+
 def test_models_of_plain_graphs_take_json_graphs(corner_cases):
     model = InfoGraph(dim=4, epochs=1, encoder=GIN(layers=2)).fit(corner_cases)
     triangle = {"nodes": [{"label": "a"}] * 3, "edges": [[0, 1], [1, 2], [2, 0]]}
     with asked(GraphIndex.build(model, corner_cases)) as client:
         assert client.get("/api/atlas").json()["smiles"] is False
         assert len(client.post("/embed", json={"graphs": [triangle]}).json()["vectors"]) == 1
+        told = client.post("/embed", json={"graphs": [triangle, {"nodes": 2, "edges": [[0, 7]]}]}).json()
+        assert told["vectors"][1] is None and "node 7" in told["rejected"][0]["problem"]
         told = search(client, '{"nodes": [{"label": "a"}, {"label": "b"}], "edges": [[0, 1]]}').json()
         assert told["facts"]["nodes"] == 2
         answer = search(client, "CCO")

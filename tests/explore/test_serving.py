@@ -51,6 +51,23 @@ def test_what_would_fail_after_the_work_is_refused_before_it(run, folder, monkey
     assert isinstance(result.exception, MissingExtra) and "infograph[explore]" in str(result.exception)
 
 
+def test_the_port_is_held_from_before_the_work(run, folder, monkeypatch):
+    with open_socket("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    seen = []
+
+    def work(index, *_, **__):
+        with pytest.raises(InvalidParameter, match="cannot listen"):
+            open_socket("127.0.0.1", port)
+        return make_atlas(index, method="pca")
+
+    monkeypatch.setattr("infograph.explore.make_atlas", work)
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: seen.append(sockets[0].getsockname()[1]))
+    result = run(folder, "--port", port, "--no-browser")
+    assert result.exception is None and seen == [port] and f":{port}/ " in result.stdout
+    open_socket("127.0.0.1", port).close()  # given up at the end
+
+
 def test_addresses():
     assert is_loopback("127.0.0.1") and is_loopback("::1") and is_loopback("localhost")
     assert not is_loopback("0.0.0.0") and not is_loopback("192.168.0.7") and not is_loopback("evil.example")

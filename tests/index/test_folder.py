@@ -12,6 +12,7 @@ from infograph import GraphIndex, InfoGraph
 from infograph.data.convert import objects
 from infograph.data.vectors import Embeddings
 from infograph.errors import InfoGraphError, InvalidFile
+from infograph.index.store import _checksum
 from tests.index.conftest import SMILES
 
 
@@ -105,3 +106,36 @@ def test_an_interrupted_save_leaves_the_old_one(
         index.save(saved)
     assert len(GraphIndex.open(saved)) == 24
     assert [path.name for path in saved.parent.iterdir()] == ["index"]
+
+
+def nowhere(values: np.ndarray) -> np.ndarray:
+    return np.where(np.arange(len(values))[:, None] == 5, np.nan, values).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "word"),
+    [
+        ("vectors", nowhere, "vector 5 of graph 5 is not finite"),
+        ("vectors", lambda values: values * np.float32(1e30), "longer than"),
+        ("vectors", lambda values: values.reshape(24, 2, 2), r"shape \(24, 2, 2\)"),
+        ("vectors", lambda values: values[:, :0], r"shape \(24, 0\)"),
+        ("vectors", lambda values: values.astype(str), "do not fit together"),
+        ("norms", lambda values: values.astype(str), "do not fit together"),
+        ("ids", np.zeros_like, "'0' stands twice"),
+        ("columns/0", lambda values: values[:20], "do not fit together"),
+        ("columns/0", lambda values: values[0], "do not fit together"),
+    ],
+)
+def test_arrays_that_are_not_of_an_index(tmp_path: Path, name: str, change: object, word: str) -> None:
+    """Made by another program, say: their checksums are right."""
+    columns = {"y": np.arange(24)}
+    vectors = np.arange(96, dtype=np.float32).reshape(24, 4)
+    folder = GraphIndex.of(Embeddings(np.arange(24), vectors, columns)).save(tmp_path / "index")
+    changed = change(np.load(folder / f"{name}.npy"))
+    np.save(folder / f"{name}.npy", changed)
+    content = json.loads((folder / "index.json").read_text())
+    content["files"][f"{name}.npy"] = _checksum(folder / f"{name}.npy")
+    content["shape"] = list(changed.shape) if name == "vectors" else content["shape"]
+    (folder / "index.json").write_text(json.dumps(content))
+    with pytest.raises(InvalidFile, match=f"index is damaged.*{word}.*save the index again"):
+        GraphIndex.open(folder)

@@ -152,7 +152,7 @@ function quote(value) {
   if (value === null) return "";
   if (typeof value === "number") return String(value);
   if (typeof value !== "string") value = JSON.stringify(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = /^(\s*[=+\-@]|[\t\r])/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
