@@ -69,6 +69,10 @@ class JobStopped(InfoGraphError, RuntimeError):
     """A job of many parts that cannot go on; the parts that are finished stay, and a restart goes on."""
 
 
+class DiskFull(InfoGraphError, OSError):
+    """A file or folder for which there is no room; what stood there before is kept."""
+
+
 class MissingExtra(InfoGraphError, ImportError):
     """An optional package that is not installed."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import glob
+import gzip
+import hashlib
 import json
 import os
 import platform
@@ -11,11 +14,12 @@ import re
 import shutil
 import sys
 import tempfile
+import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -23,10 +27,23 @@ import psutil
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, JobStopped
+from infograph.errors import DiskFull, FileMissing, InvalidFile, InvalidParameter, JobStopped
 
 LOCK = ".lock"
 OLD = "-old"  # the end of the name of a folder that is being replaced
+UNPACKED = 100_000_000  # bytes that any packed file may become
+RATIO = 100  # how many times its size a packed file may become beyond that: texts of graphs become 3 to 20
+# What Python and numpy say of malformed texts and headers, some of it made to exhaust them.
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    SyntaxError,
+    ArithmeticError,
+    MemoryError,
+    RuntimeError,
+    tokenize.TokenError,
+)
+CHECKED = 1 << 26  # bytes of an array whose checksum is compared when it is opened: 0.06 s
 
 
 @dataclass(frozen=True)
@@ -62,11 +79,39 @@ def read_json(path: Path) -> dict[str, Any]:
         raise FileMissing(f"{path} is missing: it is part of every saved folder of its kind")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidFile(f"{path} is damaged, it holds no JSON: {error}") from error
     if not isinstance(content, dict):
         raise InvalidFile(f"{path} is damaged: expected a JSON object, it holds a {type(content).__name__}")
     return content
+
+
+def check_unpacked(path: object, packed: int, size: int) -> None:
+    """Refuse a file that becomes far more, unpacked, than any data set does: it would fill the memory."""
+    if size > max(UNPACKED, RATIO * packed):
+        raise InvalidFile(
+            f"{path} becomes {size / 1e6:,.0f} MB or more, unpacked from {packed / 1e6:,.1f} MB: if that is "
+            f"meant, unpack it first"
+        )
+
+
+class _Unpacking(gzip.GzipFile):
+    """A gzip file that is checked while it is read: what it says of its size may be wrong."""
+
+    def _checked(self, content: bytes) -> bytes:
+        check_unpacked(self.name, Path(self.name).stat().st_size, self.tell())
+        return content
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+
+def open_unpacked(path: Path) -> gzip.GzipFile | BufferedReader:
+    """The bytes of a file, unpacked where it ends in `.gz`."""
+    return _Unpacking(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
@@ -167,7 +212,7 @@ def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
     """
     check_replaceable(folder, kind)
     folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
-    with writing(folder):
+    with writing(folder), _room(folder):
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-{_process()}-", dir=folder.parent))
         old = work.with_name(f"{work.name}{OLD}")
         work.chmod(0o755)
@@ -183,6 +228,23 @@ def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
                 old.replace(folder)
             for path in (work, old):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _room(path: Path) -> Iterator[None]:
+    """Say so where the disk is full: libraries do that in words of their own, or in none."""
+    try:
+        yield
+    except DiskFull:
+        raise
+    except Exception as error:
+        said = "No space left" in str(error) or re.search(r"\d+ requested and \d+ written", str(error))
+        if said or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(
+                f"the disk is full: {path} could not be written, what stood there and all that was finished "
+                f"before is kept; make room and start again, a training with resume"
+            ) from error
+        raise
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -224,8 +286,9 @@ def replaced_file(path: str | Path) -> Iterator[Path]:
     check_writable(path)
     work = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
-        yield work
-        work.replace(path)
+        with _room(path):
+            yield work
+            work.replace(path)
     finally:
         work.unlink(missing_ok=True)
 
@@ -266,7 +329,19 @@ def described(marker: Path, form: str, what: str, again: str) -> Iterator[dict[s
         raise InvalidFile(f"{marker} is damaged ({error}): {again}") from error
 
 
-def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> dict[str, NDArray[Any]]:
+def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The checksums of arrays in a folder, but of those that would take long to compare at each opening."""
+    paths = {name: folder / f"{name}.npy" for name in names}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in paths.items()
+        if path.stat().st_size <= CHECKED
+    }
+
+
+def open_arrays(
+    folder: Path, shapes: Mapping[str, list[int]], again: str, sha256: Mapping[str, str] | None = None
+) -> dict[str, NDArray[Any]]:
     """The arrays of a saved folder as memory maps, checked; `again` says what to do about bad ones."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, shape in shapes.items():
@@ -276,10 +351,13 @@ def open_arrays(folder: Path, shapes: Mapping[str, list[int]], again: str) -> di
         try:
             empty = 0 in shape  # an empty file cannot be mapped
             values = arrays[name] = np.load(path, mmap_mode=None if empty else "r", allow_pickle=False)
-        except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:  # numpy parses a header
+        except (*UNREADABLE, OSError, EOFError) as error:  # numpy parses a header
             raise InvalidFile(f"{path} is damaged ({error}): {again}") from error
         if list(values.shape) != shape:
             raise InvalidFile(f"{path} is damaged: shape {list(values.shape)}, expected {shape}; {again}")
+    for name, found in checksums(folder, sha256 or ()).items():
+        if found != (sha256 or {})[name]:
+            raise InvalidFile(f"{folder / name}.npy was changed: its checksum is another; {again}")
     return arrays
 
 

@@ -422,6 +422,10 @@ def changed(**entries):
         ("schema.json", lambda _: "{}", InvalidFile, "schema"),
         ("history.json", lambda _: "{", InvalidFile, "history"),
         ("history.json", lambda _: "3", InvalidFile, "history"),
+        *(
+            (f"{name}.json", lambda _: "[" * 100_000, InvalidFile, name)
+            for name in ("config", "schema", "history")
+        ),
         ("config.json", lambda _: "[]", InvalidFile, "is damaged"),
         *(
             ("config.json", changed(**{"class": name}), InvalidFile, "does not know")

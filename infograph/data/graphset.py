@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.schema import LEVELS, Column, Level, Schema
-from infograph.errors import InvalidParameter, SchemaMismatch, UnknownCategoryWarning
-from infograph.io import FolderKind, described, listed_arrays, open_arrays, replaced_folder
+from infograph.data.schema import LEVELS, Category, Column, Level, Schema
+from infograph.errors import InvalidFile, InvalidParameter, SchemaMismatch, UnknownCategoryWarning
+from infograph.io import FolderKind, checksums, described, listed_arrays, open_arrays, replaced_folder
 
 IntArray = NDArray[np.integer[Any]]
 ROWS = 1_000_000  # in memory at a time
@@ -295,11 +295,11 @@ def joint_schema(schemas: Sequence[Schema], *, fill: bool = False) -> Schema:
                     f"set {position} has the {level} columns {sorted(others)}, set 0 has {sorted(names)}"
                 )
                 raise SchemaMismatch(f"{problem}: they must be the same")
-        columns = []
-        for column in getattr(joint, level):
-            own = (schema.column(level, column.name) for schema in schemas)
-            seen = dict.fromkeys(category for c in own if c is not None for category in c.categories)
-            columns.append(replace(column, categories=tuple(seen)))
+        seen: dict[str, dict[Category, None]] = {name: {} for name in names}
+        for schema in schemas:
+            for column in getattr(schema, level):
+                seen.setdefault(column.name, {}).update(dict.fromkeys(column.categories))
+        columns = (replace(c, categories=tuple(seen[c.name])) for c in getattr(joint, level))
         joint = joint.replace(level, columns)
     return joint
 
@@ -363,24 +363,31 @@ def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
     for level in LEVELS:
         for position, column in enumerate(getattr(graphs.schema, level)):
             arrays[f"{level}_{position}"] = getattr(graphs, level)[column.name]
-    shapes = {name: list(values.shape) for name, values in arrays.items()}
     with replaced_folder(folder, GRAPHSET) as work:
         for name, values in arrays.items():
             np.save(work / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)
-        (work / MARKER).write_text(json.dumps(describe_graphs(graphs.schema, shapes), indent=1))
+        mark_graphs(work, graphs.schema, {name: list(values.shape) for name, values in arrays.items()})
     return Path(folder)
 
 
-def describe_graphs(schema: Schema, shapes: Mapping[str, list[int]]) -> dict[str, Any]:
-    """What the marker file of a saved GraphSet says."""
-    return {"format": FORMAT, "schema": schema.to_dict(), "arrays": dict(shapes)}
+def mark_graphs(folder: Path, schema: Schema, shapes: Mapping[str, list[int]]) -> None:
+    """Write the marker file of a GraphSet whose arrays are written."""
+    content = {"format": FORMAT, "schema": schema.to_dict(), "arrays": dict(shapes)}
+    content["sha256"] = checksums(folder, shapes)
+    (folder / MARKER).write_text(json.dumps(content, indent=1))
 
 
 def open_graphs(folder: str | Path) -> GraphSet:
-    """Open a saved GraphSet as a memory map: nothing is read before it is used."""
+    """Open a saved GraphSet as a memory map.
+
+    What was changed since is refused. Arrays of up to 64 MB are compared with their checksums; pointers, arcs
+    and codes of any size have to be in range, which takes 0.3 s for a gigabyte of arcs in the system's cache.
+    """
     folder = Path(folder)
     with described(folder / MARKER, FORMAT, "a saved GraphSet", AGAIN) as content:
-        schema, arrays = Schema.from_dict(content["schema"]), open_arrays(folder, content["arrays"], AGAIN)
+        schema = Schema.from_dict(content["schema"])
+        arrays = open_arrays(folder, content["arrays"], AGAIN, content.get("sha256"))
+        _check_ranges(folder, schema, arrays)
         columns: dict[str, Any] = {}
         for level in LEVELS:
             names = enumerate(column.name for column in getattr(schema, level))
@@ -393,3 +400,40 @@ def open_graphs(folder: str | Path) -> GraphSet:
             schema=schema,
             **columns,
         )
+
+
+def _check_ranges(folder: Path, schema: Schema, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse pointers, arcs and codes that lead nowhere, some rows at a time: the arrays may be large."""
+
+    def refuse(name: str, problem: str) -> InvalidFile:
+        return InvalidFile(f"{folder / name}.npy is damaged: {problem}; {AGAIN}")
+
+    n_rows = {"graph": len(arrays["node_ptr"]) - 1}
+    for level in LEVELS[:2]:
+        ptr = arrays[f"{level}_ptr"]
+        grows = ptr.dtype.kind in "iu" and len(ptr) and ptr[0] == 0 and (ptr[1:] >= ptr[:-1]).all()
+        if not grows or ptr.shape != (n_rows["graph"] + 1,):
+            raise refuse(f"{level}_ptr", "expected numbers from 0 that grow, one more than graphs")
+        n_rows[level] = int(ptr[-1])
+    if arrays["ids"].shape != (n_rows["graph"],):
+        raise refuse("ids", f"expected {n_rows['graph']:,} of them")
+    edges, sizes, ptr = arrays["edges"], np.diff(arrays["node_ptr"]), arrays["edge_ptr"]
+    if edges.shape != (2, n_rows["edge"]) or edges.dtype.kind not in "iu":
+        raise refuse("edges", f"expected two rows of {n_rows['edge']:,} numbers of nodes")
+    for start in range(0, n_rows["edge"], ROWS):
+        first, last = np.searchsorted(ptr, [start, start + ROWS - 1], side="right") - 1
+        counts = np.diff(np.clip(ptr[first : last + 2], start, start + ROWS))
+        arcs = edges[:, start : start + ROWS]
+        bad = ((arcs < 0) | (arcs >= np.repeat(sizes[first : last + 1], counts))).any(axis=0)
+        if bad.any():
+            graph = np.searchsorted(ptr, start + bad.argmax(), side="right") - 1
+            raise refuse("edges", f"graph {graph} has {sizes[graph]} nodes and an arc to another")
+    for level in LEVELS:
+        for position, column in enumerate(getattr(schema, level)):
+            values = arrays[f"{level}_{position}"]
+            if len(values) != n_rows[level]:
+                raise refuse(f"{level}_{position}", f"{len(values):,} rows, expected {n_rows[level]:,}")
+            for start in range(0, len(values) if column.kind == "categorical" else 0, ROWS):
+                codes = column.codes(values[start : start + ROWS])
+                if codes.min() < 0 or codes.max() > column.unknown:
+                    raise refuse(f"{level}_{position}", f"a code of no category of {column.name!r}")

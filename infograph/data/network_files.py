@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -29,6 +29,7 @@ from infograph.data.read import (
 )
 from infograph.data.units import LABEL, match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
+from infograph.io import UNREADABLE, open_unpacked
 
 LABELS = "labels.csv"
 XML = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf}
@@ -40,9 +41,11 @@ TEXTS = {
 }
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
+SURROGATE = re.compile("[\ud800-\udfff]")
 RESERVED = ("nodes", "edges", "directed")
-MALFORMED = (ValueError, LookupError, TypeError, AttributeError, NameError, RuntimeError, ArithmeticError)
-"""What networkx says of odd files, by mistake too."""
+# What networkx says of odd files, by mistake too.
+MALFORMED = (*UNREADABLE, LookupError, AttributeError, NameError, StopIteration, nx.NetworkXException)
+LARGEST = 10_000_000  # nodes that a number may stand for
 
 
 def network_files(folder: Path) -> list[Path]:
@@ -109,13 +112,16 @@ def _with_labels(
 
 def _read_xml(path: Path, options: ReadOptions) -> nx.Graph:
     try:
-        graph = XML[kind(path)](path)
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with open_unpacked(path) as file:
+            graph = XML[kind(path)](file)
+        with open_unpacked(path) as file:
             items = (item for _, item in iterparse(file) if item.tag.rpartition("}")[2] == "node")
             declared = {item.get("id") for item in items}
         for node in set(graph) - declared:  # made up by networkx
             raise ValueError(f"an edge leads to node {node!r}, which is not among the nodes")
-    except (ParseError, nx.NetworkXException, OSError, EOFError, *MALFORMED) as error:
+    except InvalidFile:
+        raise
+    except (ParseError, OSError, EOFError, zlib.error, *MALFORMED) as error:
         raise InvalidFile(f"{path} is empty, truncated or no {kind(path)[1:]} file: {error}") from error
     if kind(path) == ".gexf":  # of the format, not of the graph
         graph.graph.pop("mode", None)
@@ -133,7 +139,9 @@ def _without(graph: nx.Graph, *names: str) -> None:
 def _read_text(path: Path, options: ReadOptions) -> nx.Graph:
     try:
         graph = TEXTS[kind(path)](line.rstrip("\n") for line in text_lines(path))
-    except (nx.NetworkXException, RecursionError, *MALFORMED) as error:
+    except InvalidFile:
+        raise
+    except MALFORMED as error:
         raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
     _without(graph, *{".net": ("id", "x", "y", "shape"), ".gml": ("label", "graphics")}.get(kind(path), ()))
     return graph
@@ -164,7 +172,7 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
         ends, brace, rest = line.partition("{")
         try:
             data = dict(ast.literal_eval(brace + rest)) if brace else {}
-        except (ValueError, SyntaxError, TypeError) as error:
+        except UNREADABLE as error:
             problem = f"{(brace + rest)[:60]!r} is no dictionary of attributes"
             raise InvalidFile(f"{path}, line {number}: {problem}") from error
         if separator == "":
@@ -235,7 +243,12 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
         index, problem = len(lines), ""
         lines.append(number)
         try:
-            graphs.append(_graph(json.loads(line), options))
+            content = json.loads(line)
+            if "\\ud" in line.casefold() and SURROGATE.search(json.dumps(content, ensure_ascii=False)):
+                raise ValueError(
+                    "half a character (a lone surrogate such as \\ud800), which no file can hold"
+                )
+            graphs.append(_graph(content, options))
         except (json.JSONDecodeError, RecursionError) as error:
             problem = f"not JSON, or truncated ({error})"
             if options.errors == "raise":
@@ -272,6 +285,8 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     graph = nx.MultiDiGraph() if content.get("directed", options.directed) else nx.MultiGraph()
     graph.graph.update(columns)
     nodes = content["nodes"]
+    if isinstance(nodes, int) and nodes > LARGEST:
+        raise ValueError(f"'nodes' is more than {LARGEST:,}: save so large a graph as a GraphSet")
     rows = [{}] * nodes if isinstance(nodes, int) else nodes
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("'nodes' is neither a number nor a list of objects")

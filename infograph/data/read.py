@@ -31,7 +31,7 @@ from infograph.errors import (
     SchemaMismatch,
     UnknownDataset,
 )
-from infograph.io import replaced_file
+from infograph.io import open_unpacked, replaced_file
 from infograph.progress import OnProgress
 
 SMILES_FILES = (".smi", ".smiles")
@@ -236,7 +236,7 @@ def text_lines(path: Path) -> Iterator[str]:
     number, empty = 0, True
     try:
         with (
-            gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw,
+            open_unpacked(path) as raw,
             io.TextIOWrapper(raw, encoding="utf-8-sig") as lines,
         ):
             for number, line in enumerate(lines, start=1):
@@ -268,6 +268,9 @@ class Rows:
         return f"{self.counted} {self.lines[row]}"
 
 
+Row = tuple[int, list[str], str]  # the line on which it begins, cells, what is wrong with it
+
+
 def cell_blocks(path: Path, size: int | None = None) -> Iterator[Rows]:
     """A CSV or TSV file, `size` rows at a time (None: all at once); without rows there is no block.
 
@@ -277,22 +280,22 @@ def cell_blocks(path: Path, size: int | None = None) -> Iterator[Rows]:
     found = _rows(path)
     names = header(path, found)
 
-    def filled() -> Iterator[tuple[int, list[str]]]:
-        waiting: list[tuple[int, list[str]]] = []
-        for line, row in found:
+    def filled() -> Iterator[Row]:
+        waiting: list[Row] = []
+        for line, row, problem in found:
             if row or len(names) == 1:
-                waiting.append((line, row or [""]))
+                waiting.append((line, row or [""], problem))
             if any(row):
                 yield from waiting
                 waiting = []
 
     rows, width = filled(), len(names)
     while block := list(islice(rows, size)):
-        lines, cells = (list(part) for part in zip(*block, strict=True))
+        lines, cells, problems = (list(part) for part in zip(*block, strict=True))
         broken = {
-            index: f"{len(row)} cells, while the header has {width}"
-            for index, row in enumerate(cells)
-            if len(row) != width
+            index: problem or f"{len(row)} cells, while the header has {width}"
+            for index, (row, problem) in enumerate(zip(cells, problems, strict=True))
+            if problem or len(row) != width
         }
         for index in broken:
             cells[index] = [""] * width
@@ -316,16 +319,19 @@ def whole(path: Path, blocks: Iterator[Rows], errors: Errors) -> Rows:
     return rows
 
 
-def header(path: Path, rows: Iterator[tuple[int, list[str]]] | None = None) -> list[str]:
+def header(path: Path, rows: Iterator[Row] | None = None) -> list[str]:
     """The cells of a table's first row."""
-    names = [name.strip() for name in next(rows or _rows(path))[1]]
+    line, cells, problem = next(rows or _rows(path))
+    if problem:
+        raise InvalidFile(f"{path}, line {line}: {problem}")
+    names = [name.strip() for name in cells]
     if len(set(names)) < len(names):
         raise InvalidFile(f"{path}: two columns of one name in the header {names}")
     return names
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line on which it begins, cells) of every row, the header first."""
+def _rows(path: Path) -> Iterator[Row]:
+    """Every row, the header first."""
     lines = text_lines(path)
     leading: list[str] = []
     for line in lines:  # as far as the header, which tells what separates cells
@@ -333,15 +339,20 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         if line != "\n":
             break
     reader = csv.reader(chain(leading, lines), delimiter=delimiter(leading[-1]), strict=True)
-    begins, found = 1, False
-    try:
-        for row in reader:
-            found = found or bool(row)
-            if found:
-                yield begins, row
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        raise InvalidFile(f"{path}, line {begins}: not a table, or truncated ({error})") from error
+    begins, found, problem = 1, False, ""
+    while True:
+        try:
+            row, problem = next(reader), ""
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "field limit" not in str(error):
+                raise InvalidFile(f"{path}, line {begins}: not a table, or truncated ({error})") from error
+            row, problem = ["?"], f"a cell of more than {csv.field_size_limit():,} characters"
+        found = found or bool(row)
+        if found:
+            yield begins, row, problem
+        begins = reader.line_num + 1
 
 
 def delimiter(line: str) -> str:
@@ -393,6 +404,7 @@ def with_columns(
     The column `label` becomes `y`, with whole numbers and texts as categories.
     """
     out = {rejected.index for rejected in graphs.rejected}
+    arrays, described = dict(graphs.graph), {column.name: column for column in graphs.schema.graph}
     for name, cells in columns.items():
         if name == LABEL and label in columns and label != LABEL:
             continue  # the chosen label takes its place
@@ -408,8 +420,10 @@ def with_columns(
         elif name == label and known:
             known = replace(known, name=LABEL)
         stored, column = store_graph_column(name, values, known)
-        graphs = graphs.with_column("graph", column, stored)
-    return replace(graphs, rejected=placed(graphs.rejected, place))
+        described.pop(column.name, None)  # a column of that name moves to the end
+        arrays[column.name], described[column.name] = stored, column
+    schema = graphs.schema.replace("graph", described.values())
+    return replace(graphs, graph=arrays, schema=schema, rejected=placed(graphs.rejected, place))
 
 
 def placed(rejected: Iterable[Rejected], place: Callable[[int], str]) -> tuple[Rejected, ...]:

@@ -176,6 +176,7 @@ def _parquet_rows(
                 file.iter_batches(size, columns=wanted) if size else [file.read(wanted)] if total else []
             )
             for batch in batches:
+                batch.validate(full=True)  # texts may not be UTF-8
                 numbers = range(start + 1, start + 1 + batch.num_rows)
                 cells = {name: batch.column(name) for name in wanted}
                 yield Rows(cells, numbers, molecules=texts(cells[smiles]), smiles=smiles, counted="row")
@@ -380,7 +381,8 @@ def _kept_columns(
 ) -> list[str]:
     """The columns to write beside the vectors."""
     kept = [name for name in names if name != own] if columns is None else list(columns)
-    missing = [name for name in kept if name not in names]
+    there = set(names)
+    missing = [name for name in kept if name not in there]
     if missing:
         have = ", ".join(map(repr, names))
         raise SchemaMismatch(f"no column {missing[0]!r} in {path}; there are: {have}")

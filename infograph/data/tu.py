@@ -7,6 +7,7 @@ node, arc or graph. A zip is read as it is: nothing of it is unpacked to disk.
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -21,10 +22,12 @@ from numpy.typing import NDArray
 from infograph.data.graphset import GraphSet, IntArray, pointer
 from infograph.data.schema import Column, Level, Schema
 from infograph.errors import FileMissing, InvalidFile
+from infograph.io import check_unpacked
 
 ARCS = "_A.txt"
 DEPTH = 2  # PyG keeps NAME/raw/NAME_A.txt, a zip unpacked by hand often has NAME/NAME/NAME_A.txt
 FRESH_COPY = "the file is truncated or damaged: get a fresh copy"
+NO_ZIP = (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error)
 File = Path | zipfile.Path
 
 
@@ -192,8 +195,9 @@ def _bad_row(file: File, row: Any, problem: str) -> InvalidFile:
 
 def _read(file: File) -> bytes:
     try:
-        return file.read_bytes()
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        with file.open("rb") as raw:  # in pieces: a zip may hold more than it says
+            return b"".join(iter(lambda: raw.read(1 << 20), b""))
+    except (*NO_ZIP, zlib.error, RuntimeError) as error:
         raise InvalidFile(f"{file} cannot be unpacked ({error}); {FRESH_COPY}") from error
 
 
@@ -205,8 +209,9 @@ def _files(path: Path, name: str | None = None) -> Callable[[str], File]:
     elif path.is_file():
         try:
             archive = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, EOFError, ValueError) as error:
+        except (*NO_ZIP, RuntimeError) as error:
             raise InvalidFile(f"{path} is no zip file ({error}); {FRESH_COPY}") from error
+        check_unpacked(path, path.stat().st_size, sum(member.file_size for member in archive.infolist()))
         root, inside = zipfile.Path(archive), archive.namelist()
     else:
         raise FileMissing(f"{path}: no such file or folder; expected a TU data set as NAME.zip or NAME/")

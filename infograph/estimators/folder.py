@@ -77,7 +77,10 @@ def read_model(folder: Path) -> tuple[dict[str, Any], Schema, History, State]:
     def arrays(content: bytes) -> State:
         if hashlib.sha256(content).hexdigest() != config["sha256"]:
             raise ValueError("its checksum is not the one in config.json")
-        return load_tensors(content)
+        try:
+            return load_tensors(content)
+        except KeyError as error:
+            raise ValueError(f"its numbers are of the type {error}, which no model has") from error
 
     def epochs(content: bytes) -> History:
         history: History = json.loads(content)
@@ -95,5 +98,5 @@ def _read(path: Path, read: Callable[[bytes], Content]) -> Content:
         return read(path.read_bytes())
     except FileNotFoundError as error:
         raise FileMissing(f"{path} is missing: save the model again") from error
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise InvalidFile(f"{path} is damaged: {error}; save the model again") from error

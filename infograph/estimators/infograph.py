@@ -37,7 +37,7 @@ from infograph.objectives.infograph import MutualInformation
 from infograph.parameters import CUSTOM, Spec, check_parameters, frozen, saved
 from infograph.progress import Epoch, ProgressReport, Watcher
 from infograph.train import loop
-from infograph.train.checkpoint import load_weights
+from infograph.train.checkpoint import check_weights, load_weights
 
 SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
@@ -308,13 +308,17 @@ class InfoGraph(GraphNetwork):
     def _build(self, schema: Schema, encoder: EncoderSpec) -> None:
         """A network with fresh weights for graphs of this schema."""
         self.schema_, self.encoder_ = schema, frozen(encoder)
-        self.objective_ = MutualInformation() if self.objective == "infograph" else frozen(self.objective)
         self._built = {name: frozen(getattr(self, name)) for name in BUILT if name in self._get_param_names()}
         with loop.own_noise(self.random_state):
-            made = self.objective_.build(encoder.build(schema, self.dim))
+            made = self._network(schema, encoder)
         self.network_ = made.to(choose_device(self.device))
         self.history_ = []
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
+
+    def _network(self, schema: Schema, encoder: EncoderSpec) -> nn.ModuleDict:
+        self.objective_ = MutualInformation() if self.objective == "infograph" else frozen(self.objective)
+        made: nn.ModuleDict = self.objective_.build(encoder.build(schema, self.dim))
+        return made
 
     def _make_optimiser(self) -> torch.optim.Optimizer:
         """The optimiser; that of earlier training goes on with today's settings."""
@@ -352,8 +356,11 @@ class InfoGraph(GraphNetwork):
 
     def _set_state(self, state: State) -> None:
         check_parameters(self)
-        self._build(self.schema_, encoder_spec(self.encoder))
-        load_weights(self.network_, {name: torch.from_numpy(np.array(v)) for name, v in state.items()})
+        weights = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
+        encoder = encoder_spec(self.encoder)
+        check_weights(lambda: self._network(self.schema_, encoder), weights)
+        self._build(self.schema_, encoder)
+        load_weights(self.network_, weights)
         self.network_.eval()
 
     def _fitted_settings(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
-from infograph.train.checkpoint import FILE, MEMBER, load_weights
+from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
 from infograph.train.loop import AnyBatcher, Plateau, compute, own_noise, step_loader, train
 
 AnyTargets = Targets | ClassTargets
@@ -337,12 +337,18 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     def _set_state(self, state: State) -> None:
         check_parameters(self)
-        self.encoder_, self.models_ = encoder_spec(self.encoder), []
+        encoder = self.encoder_ = encoder_spec(self.encoder)
+        self.models_ = []
+
+        def make() -> Predictor:
+            return Predictor(encoder.build(self.schema_, self.dim), self._n_outputs)
+
         for member in range(self.n_models):
-            encoder = self.encoder_.build(self.schema_, self.dim)
-            model = Predictor(encoder, self._n_outputs).to(choose_device(self.device)).eval()
             own = {n.removeprefix(f"{member}."): v for n, v in state.items() if n.startswith(f"{member}.")}
-            load_weights(model, {name: torch.from_numpy(np.array(value)) for name, value in own.items()})
+            weights = {name: torch.from_numpy(np.array(value)) for name, value in own.items()}
+            check_weights(make, weights)
+            model = make().to(choose_device(self.device)).eval()
+            load_weights(model, weights)
             self.models_.append(model)
 
     def _learned(self) -> dict[str, Any]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
-import json
+import errno
+import math
+import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -17,10 +20,9 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import (
     GRAPHSET,
-    MARKER,
     GraphSet,
-    describe_graphs,
     joint_schema,
+    mark_graphs,
     open_graphs,
     recode,
     save_graphs,
@@ -123,9 +125,12 @@ class _Columns:
 
     def of(self, block: Block, graphs: GraphSet, path: str) -> GraphSet:
         """The graphs of a block with the columns that were read beside them, as they are in the file."""
+        described, arrays, rows = list(graphs.schema.graph), dict(graphs.graph), block.rows.tolist()
         for name, values in block.columns.items():
-            if graphs.schema.column("graph", name) is None:
-                graphs = graphs.with_column("graph", *_stored(name, values.take(block.rows.tolist())))
+            if name not in graphs.graph:
+                column, arrays[name] = _stored(name, values.take(rows))
+                described.append(column)
+        graphs = replace(graphs, graph=arrays, schema=graphs.schema.replace("graph", described))
         for column in graphs.schema.graph:
             given, kind = _given(column, graphs.graph[column.name]), str(column.kind)
             if column.kind == "text" and not given:
@@ -242,6 +247,9 @@ def _join(parts: Callable[[], Iterable[Arrays]], schema: Schema, work: Path) -> 
             kinds[name] = np.promote_types(kinds[name], values.dtype)
         else:
             shapes[name], kinds[name] = list(values.shape), values.dtype
+    needed = sum(math.prod(shape) * kinds[name].itemsize for name, shape in shapes.items())
+    if needed > shutil.disk_usage(work).free:  # a memory map beyond it would end the process
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), work)
     arrays: dict[str, NDArray[Any]] = {}
     for name, shape in shapes.items():
         if 0 in shape:  # an empty file cannot be mapped
@@ -257,7 +265,7 @@ def _join(parts: Callable[[], Iterable[Arrays]], schema: Schema, work: Path) -> 
             offset = arrays[name][begin] if name.endswith("_ptr") else None
             _rows(name, arrays[name])[begin : at[name]] = rows if offset is None else rows + offset
     del arrays  # written
-    (work / MARKER).write_text(json.dumps(describe_graphs(schema, shapes), indent=1))
+    mark_graphs(work, schema, shapes)
 
 
 def _rows(name: str, values: NDArray[Any]) -> NDArray[Any]:

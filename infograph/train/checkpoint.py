@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.io import replaced_file
 
+UNFIT = "the saved weights do not fit this encoder and objective"
 FILE = "checkpoint.safetensors"
 MEMBER = "model-{}"  # the folder inside a run's folder of one network of several, counted from 1
 
@@ -51,7 +53,7 @@ def read_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, An
         with safe_open(path, framework="pt") as file:
             run = json.loads(file.metadata()["run"])
             return {name: file.get_tensor(name) for name in file.keys()}, run  # noqa: SIM118 - not a mapping
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidFile(f"{path} is damaged ({error}); start without resume") from error
 
 
@@ -82,10 +84,31 @@ def restore(
 
 def load_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Give a network its weights, which must be of such a network."""
+    _compare(network, weights)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
-        raise InvalidParameter(
-            f"the saved weights do not fit this encoder and objective: {reason}"
-        ) from error
+        raise InvalidParameter(f"{UNFIT}: {str(error).splitlines()[-1].strip()}") from error
+
+
+def check_weights(make: Callable[[], nn.Module], weights: Mapping[str, Tensor]) -> None:
+    """Compare weights with a network before it is made: the settings of a damaged file may be of any size."""
+    try:
+        with torch.device("meta"):  # shapes without numbers
+            network = make()
+    except (RuntimeError, TypeError):  # code of the user's own that needs numbers
+        return
+    _compare(network, weights)
+
+
+def _compare(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    for name, own in network.state_dict().items():
+        if name not in weights:
+            raise InvalidParameter(f"{UNFIT}: {name} is missing")
+        found = weights[name]
+        if not isinstance(own, Tensor) or is_lazy(own):
+            continue
+        fits = found.shape == own.shape or found.numel() == own.dim() + 1 == 1  # old files have [1] for []
+        if not fits or found.dtype != own.dtype:  # torch would round to the other type
+            kinds = [f"{tensor.dtype} of shape {list(tensor.shape)}" for tensor in (found, own)]
+            raise InvalidParameter(f"{UNFIT}: {name} holds {kinds[0]}, expected {kinds[1]}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rdkit.Chem import AllChem
 from infograph import GraphSet, as_graphset, read_graphs, save_graphs, write_rejected
 from infograph.data.read import place_of, typed
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, SchemaMismatch, UnknownDataset
+from infograph.scale import store_graphs
 
 
 def write(path: Path, text: str) -> Path:
@@ -119,6 +121,36 @@ def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
     lists = as_graphset(["CC", None], errors="skip")
     assert places(lists) == [("", 1, 1)]
     assert write_rejected(lists[:1], path).read_text().splitlines() == ["place,position,id,problem"]
+
+
+def test_a_cell_that_is_too_long_is_one_bad_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "smiles,note\nCC,x\nCO," + "y" * 140_000 + "\nCN,z\n")
+    with pytest.raises(InvalidFile, match=r"a\.csv, line 3: a cell of more than 131,072 characters"):
+        read_graphs(path)
+    kept = read_graphs(path, errors="skip")
+    assert kept.graph["smiles"].tolist() == ["CC", "CN"] and places(kept) == [("line 3", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "read", [read_graphs, lambda path: store_graphs(path, path.parent / "g", columns=None)]
+)
+def test_many_columns_take_no_more_steps_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], Any]
+) -> None:
+    made, init, counts = 0, GraphSet.__post_init__, []
+
+    def counted(graphs: GraphSet) -> None:
+        nonlocal made
+        made += 1
+        init(graphs)
+
+    monkeypatch.setattr(GraphSet, "__post_init__", counted)
+    for number in (1, 60):
+        names = [f"c{column}" for column in range(number)]
+        text = "\n".join([",".join(["smiles", *names]), ",".join(["CC", *("x" * number)])])
+        read(write(tmp_path / f"{number}.csv", text))
+        counts, made = [*counts, made], 0
+    assert counts[0] == counts[1]
 
 
 def test_parquet_keeps_its_types(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -136,6 +137,53 @@ def test_damaged_folders(saved, tmp_path):
             open_graphs(folder)
 
 
+def changed(folder: Path, name: str, place: tuple[int, ...], value: int) -> None:
+    values = np.load(folder / f"{name}.npy")
+    values[place] = value
+    np.save(folder / f"{name}.npy", values)
+
+
+CHANGES = [
+    ("node_ptr", (1,), 10**6, r"node_ptr\.npy is damaged: expected numbers from 0 that grow"),
+    ("edge_ptr", (0,), 1, r"edge_ptr\.npy is damaged: expected numbers from 0 that grow"),
+    ("edges", (1, 400), 99_999, r"edges\.npy is damaged: graph \d+ has \d+ nodes and an arc to another"),
+    ("edges", (0, 648), -1, r"edges\.npy is damaged: graph \d+ has \d+ nodes and an arc to another"),
+    ("node_0", (7,), 99, r"node_0\.npy is damaged: a code of no category of 'label'"),
+    ("edge_0", (7,), -1, r"edge_0\.npy is damaged: a code of no category of"),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "value", "words"), CHANGES)
+@pytest.mark.parametrize("block", [10, 1_000_000])
+def test_changed_arrays(saved, monkeypatch, name, place, value, words, block):
+    monkeypatch.setattr("infograph.data.graphset.ROWS", block)
+    changed(saved, name, place, value)
+    with pytest.raises(InvalidFile, match=rf"{name}\.npy was changed: its checksum is another; save the Gr"):
+        open_graphs(saved)
+    marker = json.loads((saved / "schema.json").read_text())
+    del marker["sha256"]  # as older folders are
+    (saved / "schema.json").write_text(json.dumps(marker))
+    with pytest.raises(InvalidFile, match=words):
+        open_graphs(saved)
+
+
+def test_an_arc_to_another_node_of_its_graph(saved, monkeypatch):
+    changed(saved, "edges", (0, 648), 0)
+    with pytest.raises(InvalidFile, match=r"edges\.npy was changed"):
+        open_graphs(saved)
+    monkeypatch.setattr("infograph.io.CHECKED", 100)
+    open_graphs(saved)  # large arrays are only checked for their ranges
+
+
+@pytest.mark.parametrize("header", ["{'descr': '<i4', ", "{'descr': " + "-" * 50_000 + "1}"])
+def test_damaged_headers(saved, header):
+    content = (saved / "edges.npy").read_bytes()
+    start = content[:6] + b"\x01\x00" + len(header).to_bytes(2, "little")
+    (saved / "edges.npy").write_bytes(start + header.encode() + content[128:])
+    with pytest.raises(InvalidFile, match=r"edges\.npy is damaged \("):
+        open_graphs(saved)
+
+
 FORMAT = '{"format": "infograph-graphset-1", "arrays": {}'
 
 
@@ -143,6 +191,7 @@ FORMAT = '{"format": "infograph-graphset-1", "arrays": {}'
     ("content", "message"),
     [
         ("{", "holds no JSON"),
+        ('{"format": ' + "[" * 100_000, "holds no JSON"),
         ("[]", "expected a JSON object, it holds a list"),
         ('{"format": "other"}', "not a saved GraphSet"),
         (FORMAT + "}", "'schema' is missing"),

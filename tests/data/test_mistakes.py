@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 import torch
 from rdkit import Chem
@@ -103,6 +107,65 @@ def test_files(
         with pytest.raises(error) as again:
             list(read_blocks(find_shards(tmp_path / name)[0], 5, ReadOptions(), ()))
         assert str(again.value) == str(raised.value)
+
+
+def archive(text: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("T_A.txt", text)
+        file.writestr("T_graph_indicator.txt", "1\n1\n")
+    return packed.getvalue()
+
+
+def latin_parquet() -> bytes:
+    offsets = np.array([0, 1, 2], np.int32).tobytes()
+    cells = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(b"C\xff")])
+    out = io.BytesIO()
+    parquet.write_table(pa.table({"smiles": ["C", "C"], "note": cells}), out)
+    return out.getvalue()
+
+
+DEEP = b"<gexf><graph><nodes>" + b'<node id="1"><nodes>' * 2000 + b"</nodes></node>" * 2000
+OF_THE_FUTURE = archive("1, 2\n").replace(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\x63")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.jsonl", b'{"nodes": 1000000000}', "line 1: 'nodes' is more than 10,000,000"),
+        ("a.jsonl", b'{"nodes": 1' + b"0" * 30 + b"}", "line 1: 'nodes' is more than 10,000,000"),
+        ("a.jsonl", b'{"nodes": 2, "id": "\\uD800"}', "line 1: half a character"),
+        ("a.edges", b"0 1\n0 1 {'w': " + b"-" * 100_000 + b"1}", "line 2: \"{'w': ---"),
+        ("a.gexf", DEEP + b"</nodes></graph></gexf>", "a.gexf is empty, truncated or no gexf file"),
+        ("a.net", b"*vertices 1000000000", "a.net is truncated or no net file"),
+        ("a.graphml.gz", gzip.compress(b"<graphml/>")[:10] + b"\xff" * 20, "no graphml file"),
+        ("a.parquet", latin_parquet(), "a.parquet is damaged or no Parquet file: Column 1"),
+        ("a.zip", OF_THE_FUTURE, "a.zip is no zip file (zip file version 9.9)"),
+    ],
+)
+def test_hostile_files(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises((InvalidFile, InvalidGraph)) as raised:
+        read_graphs(tmp_path / name)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.zip", archive("1, 2\n" * 300_000)),
+        ("a.csv.gz", gzip.compress(b"smiles\n" + b"CC\n" * 500_000)),
+        ("a.edges.gz", gzip.compress(b"1" * 1_500_000)),
+        ("a.gexf.gz", gzip.compress(b"<gexf>" + b" " * 1_500_000)),
+    ],
+)
+def test_what_is_much_larger_than_its_packed_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    monkeypatch.setattr("infograph.io.UNPACKED", 1_000_000, raising=False)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidFile, match=rf"{name} becomes [12] MB or more, unpacked from 0\.0 MB: if that"):
+        read_graphs(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -215,6 +278,8 @@ def test_tuples(graph: Any, words: str) -> None:
         ("C(C)(C)(C)(C)C", "does not parse (Explicit valence for atom # 0 C, 5, is greater than permitted)"),
         ("hello", "the SMILES 'hello' does not parse (syntax error around position 1)"),
         ("C" * 80 + "(", f"the SMILES '{'C' * 57}...' does not parse"),
+        ("C" * 5_001, "a SMILES of 5,001 characters; at most 5,000 are read"),
+        ("C." * 200_000, "a SMILES of 400,000 characters; at most 5,000 are read"),
         ("  ", "no SMILES: the text is empty"),
         (None, "no SMILES: the value is missing"),
         (pd.NA, "no SMILES: the value is missing"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file, save
 from torch import nn
 
 from infograph import (
@@ -20,9 +23,17 @@ from infograph import (
     InfoGraphRegressor,
     InfoGraphStar,
     UntrainedGIN,
+    load,
     load_dataset,
 )
-from infograph.errors import FileMissing, InvalidParameter, InvalidTarget, NotFitted, SchemaMismatch
+from infograph.errors import (
+    FileMissing,
+    InvalidFile,
+    InvalidParameter,
+    InvalidTarget,
+    NotFitted,
+    SchemaMismatch,
+)
 
 SMALL = {"dim": 12, "epochs": 1, "encoder": GIN(layers=2)}
 QUICK = {"dim": 12, "epochs": 1, "steps_per_epoch": 2, "batch_size": 6, "encoder": Auto(layers=2)}
@@ -146,6 +157,44 @@ OTHERS = [
     (numbers(init_from=InfoGraph()), NotFitted, "init_from=.* is not fitted"),
     (numbers(init_from="nowhere"), FileMissing, "no model folder"),
 ]
+
+
+def another_type(tensors):
+    return {name: values.astype(np.float64) for name, values in tensors.items()}
+
+
+@pytest.mark.parametrize("model", [vectors, regressor])
+@pytest.mark.parametrize(
+    ("dim", "weights", "word"),
+    [
+        (None, lambda tensors: save(another_type(tensors)), "holds torch.float64 .* expected torch.float32"),
+        (None, lambda tensors: of_type(save(tensors), "BF16"), "its numbers are of the type 'BF16'"),
+        (None, lambda tensors: of_type(save(tensors), "F8_E4M3"), "is damaged"),
+        (1_000_000, save, r"holds torch.float32 of shape .*, expected torch.float32 of shape \["),
+    ],
+)
+def test_weights_and_settings_of_a_changed_folder(tmp_path, monkeypatch, model, dim, weights, word):
+    folder = model().save(tmp_path / "model")
+    content = weights(load_file(folder / "model.safetensors"))
+    (folder / "model.safetensors").write_bytes(content)
+    config = json.loads((folder / "config.json").read_text())
+    config["sha256"] = hashlib.sha256(content).hexdigest()
+    config["params"]["dim"] = dim or config["params"]["dim"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises((InvalidFile, InvalidParameter), match=word) as raised:
+        load(folder)
+    assert str(folder) in str(raised.value)
+
+
+def of_type(content, kind):
+    """Weights that say that they are of a type which numpy does not have."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    name = next(name for name, entry in header.items() if entry["dtype"] == "F32")
+    size = {"BF16": 2, "F8_E4M3": 4}[kind]
+    header[name].update(dtype=kind, shape=[*header[name]["shape"], size])
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + content[8 + length :]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -128,6 +129,27 @@ def test_a_first_set_with_an_empty_column(tmp_path):
     assert [open_graphs(shard).schema.graph[0].kind for shard in shards] == ["float", *["categorical"] * 2]
     stored = store_graphs(shards, tmp_path / "all", block=1).graphs
     assert stored.values("graph", "x").tolist() == [None, None, "q", "p", "q", "r", "p", "p"]
+
+
+@pytest.mark.parametrize("where", ["array", "join"])
+def test_a_full_disk_keeps_the_set_before(tmp_path, monkeypatch, where):
+    (tmp_path / "a.csv").write_text("smiles\nCC\nCO\n")
+    kept = store_graphs(tmp_path / "a.csv", tmp_path / "graphs").graphs
+    if where == "array":
+
+        def full(path, values, **_):
+            raise OSError("86180 requested and 64480 written")
+
+        monkeypatch.setattr("infograph.data.graphset.np.save", full)
+    else:
+        monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=100))
+    with pytest.raises(
+        OSError, match=r"the disk is full: .*graphs.* could not be written, .* is kept; make room"
+    ):
+        store_graphs(tmp_path / "a.csv", tmp_path / "graphs")
+    monkeypatch.undo()
+    assert open_graphs(tmp_path / "graphs").n_edges == kept.n_edges
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "graphs"]
 
 
 def test_the_verb(write, tmp_path, capsys):

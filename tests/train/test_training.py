@@ -10,8 +10,11 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 
 from infograph import GIN, InfoGraph, MutualInformation, Plateau, load_dataset
+from infograph.cli.output import explain
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, TrainingDiverged
 from infograph.train.checkpoint import FILE, kept_epochs, read_checkpoint, write_checkpoint
 from infograph.train.loop import best_epoch, cut, drop_tiny, shuffled, step_loader
@@ -155,6 +158,30 @@ def test_what_cannot_be_resumed(graphs, tmp_path):
     (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:200])
     with pytest.raises(InvalidFile, match="is damaged"):
         InfoGraph(**SMALL).fit(graphs, checkpoint=tmp_path, resume=True)
+
+
+def test_nested_json_in_a_checkpoint(tmp_path):
+    save_file({}, tmp_path / FILE, metadata={"run": "[" * 100_000})
+    with pytest.raises(InvalidFile, match=rf"{FILE} is damaged .* start without resume"):
+        read_checkpoint(tmp_path)
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(tmp_path, monkeypatch, capsys):
+    network = torch.nn.Linear(2, 1)
+    optimiser = torch.optim.Adam(network.parameters())
+    write_checkpoint(tmp_path, network, optimiser, {"history": [1]})
+
+    def full(tensors, path, metadata):
+        path.write_bytes(b"some")
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("infograph.train.checkpoint.save_file", full)
+    with pytest.raises(
+        OSError, match=r"the disk is full: .*before is kept; make room and .* resume"
+    ) as raised:
+        write_checkpoint(tmp_path, network, optimiser, {"history": [1, 2]})
+    assert kept_epochs(tmp_path) == 1 and [path.name for path in tmp_path.iterdir()] == [FILE]
+    assert explain(raised.value) == 2 and "Error: the disk is full" in capsys.readouterr().err
 
 
 def test_tied_weights_are_kept(tmp_path):
