@@ -90,7 +90,7 @@ def check_unpacked(path: object, packed: int, size: int) -> None:
     """Refuse a file that becomes far more, unpacked, than any data set does: it would fill the memory."""
     if size > max(UNPACKED, RATIO * packed):
         raise InvalidFile(
-            f"{path} becomes {size / 1e6:,.0f} MB or more, unpacked from {packed / 1e6:,.1f} MB: if that is "
+            f"{path} becomes {size / 1e6:,.1f} MB or more, unpacked from {packed / 1e6:,.3f} MB: if that is "
             f"meant, unpack it first"
         )
 

@@ -168,7 +168,7 @@ def test_changed_arrays(saved, monkeypatch, name, place, value, words, block):
 
 
 def test_an_arc_to_another_node_of_its_graph(saved, monkeypatch):
-    changed(saved, "edges", (0, 648), 0)
+    changed(saved, "edges", (0, 648), 1)
     with pytest.raises(InvalidFile, match=r"edges\.npy was changed"):
         open_graphs(saved)
     monkeypatch.setattr("infograph.io.CHECKED", 100)

@@ -153,18 +153,20 @@ def test_hostile_files(tmp_path: Path, name: str, content: bytes, words: str) ->
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.zip", archive("1, 2\n" * 300_000)),
-        ("a.csv.gz", gzip.compress(b"smiles\n" + b"CC\n" * 500_000)),
-        ("a.edges.gz", gzip.compress(b"1" * 1_500_000)),
-        ("a.gexf.gz", gzip.compress(b"<gexf>" + b" " * 1_500_000)),
+        ("a.zip", archive("1, 2\n" * 30_000)),
+        ("a.csv.gz", gzip.compress(b"smiles\n" + b"CC\n" * 50_000)),
+        ("a.edges.gz", gzip.compress(b"1" * 150_000)),
+        ("a.gexf.gz", gzip.compress(b"<gexf>" + b" " * 150_000)),
     ],
 )
 def test_what_is_much_larger_than_its_packed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
 ) -> None:
-    monkeypatch.setattr("infograph.io.UNPACKED", 1_000_000, raising=False)
+    monkeypatch.setattr("infograph.io.UNPACKED", 100_000, raising=False)
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InvalidFile, match=rf"{name} becomes [12] MB or more, unpacked from 0\.0 MB: if that"):
+    with pytest.raises(
+        InvalidFile, match=rf"{name} becomes 0\.[12] MB or more, unpacked from 0\.00. MB: if that"
+    ):
         read_graphs(tmp_path / name)
 
 
