@@ -381,7 +381,7 @@ def open_graphs(folder: str | Path) -> GraphSet:
     """Open a saved GraphSet as a memory map.
 
     What was changed since is refused. Arrays of up to 64 MB are compared with their checksums; pointers, arcs
-    and codes of any size have to be in range, which takes 0.3 s for a gigabyte of arcs in the system's cache.
+    and codes of any size have to be in range. A gigabyte in the cache of the system takes half a second.
     """
     folder = Path(folder)
     with described(folder / MARKER, FORMAT, "a saved GraphSet", AGAIN) as content:
