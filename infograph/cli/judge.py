@@ -135,7 +135,7 @@ def info(
     elif holds_embeddings(path):
         content = describe_embeddings(read_embeddings(path))
     else:
-        content = describe_graphs(reading.read(what, errors=errors, columns=columns, tell=False))
+        content = describe_graphs(reading.read(what, errors=errors, columns=columns))
     return content, [table(("", ""), in_words(content), texts=(1,))]
 
 

@@ -20,7 +20,7 @@ import typer
 
 import infograph
 from infograph.cli.output import Output, say_rejected, show
-from infograph.progress import Report, say
+from infograph.progress import Report
 
 if TYPE_CHECKING:
     from infograph.data.labels import Task
@@ -153,10 +153,9 @@ class ReadingOptions:
         errors: Literal["raise", "skip", "nan"] | None = "raise",
         schema: infograph.Schema | None = None,
         columns: ColumnOptions | None = None,
-        tell: bool = True,
     ) -> infograph.GraphSet:
-        """The graphs of a source; what was left out is said, and which columns a training will see."""
-        tell, columns = tell and columns == ColumnOptions(), columns or ColumnOptions()
+        """The graphs of a source; what was left out is said."""
+        columns = columns or ColumnOptions()
         with Report() as report:
             graphs = infograph.read_graphs(
                 source,
@@ -174,10 +173,6 @@ class ReadingOptions:
                 **self._of_files(),
             )
         say_rejected(graphs)
-        seen = {level: [c.name for c in graphs.schema.features(level)] for level in ("node", "edge")}
-        seen["weight"] = [graphs.schema.weight.name] if graphs.schema.weight else []
-        if tell and any(seen.values()):
-            say("Used: " + "; ".join(f"{level} {', '.join(each)}" for level, each in seen.items() if each))
         return graphs
 
     def reader(self, source: str | None) -> Callable[[infograph.Schema | None], infograph.GraphSet] | None:
@@ -372,6 +367,14 @@ def verb(function: Callable[..., Output | None]) -> Callable[..., None]:
 def names(text: str | None) -> list[str] | None:
     """ "a, b" -> ["a", "b"]; nothing given is None."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def used(graphs: infograph.GraphSet) -> str:
+    """Which columns encoders see, for the end of a line."""
+    seen = {level: [c.name for c in graphs.schema.features(level)] for level in ("node", "edge")}
+    seen["weight"] = [graphs.schema.weight.name] if graphs.schema.weight else []
+    found = "; ".join(f"{level} {', '.join(names)}" for level, names in seen.items() if names)
+    return f"; used: {found}" if found else ""
 
 
 def columns_of(graphs: infograph.GraphSet, text: str) -> list[str]:

@@ -83,8 +83,8 @@ def train(
         last = estimator.history_[-1] if estimator.history_ else {}
         dim, loss = len(estimator.get_feature_names_out()), f", loss {last['loss']:.4g}" if last else ""
         content = {"model": out, "graphs": len(graphs), "dim": dim, "last_epoch": last}
-        line = f"{out}: trained on {len(graphs):,} graphs, {len(estimator.history_)} epochs{loss}"
-        return content, [line]
+        epochs = f"{len(estimator.history_)} epochs{loss}{opt.used(graphs)}"
+        return content, [f"{out}: trained on {len(graphs):,} graphs, {epochs}"]
 
 
 def _learn_labels(
@@ -124,7 +124,7 @@ def _learn_labels(
     epochs = len(learned.model.history_)
     lines: list[Any] = [
         error_table(learned.rows),
-        f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}",
+        f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}{opt.used(graphs)}",
     ]
     if learned.trials:
         best = min(learned.trials, key=lambda trial: (math.isnan(trial.error), trial.error))
