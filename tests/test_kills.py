@@ -18,6 +18,7 @@ import pytest
 from infograph import InfoGraph, load, load_dataset, save_graphs
 from infograph.errors import JobStopped
 from infograph.io import LOCK, locked, writing
+from infograph.train.checkpoint import FILE
 
 
 def die_while_saving(folder: Path, after: str) -> None:
@@ -73,7 +74,7 @@ def hold(file: Path, begun: Path) -> None:
 
 @pytest.mark.parametrize("what", ["checkpoint", "out"])
 def test_a_second_training_is_refused(tmp_path, what):
-    file = tmp_path / "state" / LOCK if what == "checkpoint" else tmp_path / f".model{LOCK}"
+    file = tmp_path / "state" / f"{FILE}{LOCK}" if what == "checkpoint" else tmp_path / f".model{LOCK}"
     other = get_context("spawn").Process(target=hold, args=(file, tmp_path / "begun"), daemon=True)
     other.start()
     try:

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import POSITIONS, GraphSet, IntArray, Rejected, align, concatenate, pointer
 from infograph.data.schema import LEVELS, Category, Column, Kind, Level, Schema
-from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, MissingExtra, NothingLeft
+from infograph.errors import (
+    ColumnWarning,
+    InvalidGraph,
+    InvalidParameter,
+    MissingExtra,
+    NothingLeft,
+    SchemaMismatch,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -238,7 +245,8 @@ def assemble(
     described: dict[str, Any] = dict.fromkeys(LEVELS, ())
     for level in LEVELS:
         names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
-        kinds = chosen(getattr(options, level, None), names, level)
+        asked = None if options.schema is not None else getattr(options, level, None)
+        kinds = chosen(asked, names, level)
         for name in kinds:
             if level == "graph":
                 raw = [record.graph.get(name) for record in good]
@@ -511,7 +519,7 @@ def chosen(choice: Choice, names: Sequence[str], level: Level) -> dict[str, Kind
             raise InvalidParameter(f"{level} attribute {name!r}: {kind!r} is not 'categorical' or 'float'")
         if name not in names:
             have = ", ".join(map(repr, sorted(names))) or "none"
-            raise InvalidParameter(f"no {level} has the attribute {name!r}; the {level}s have: {have}")
+            raise SchemaMismatch(f"the {level} attribute {name!r} is missing; the {level}s have: {have}")
     return kinds
 
 

@@ -25,7 +25,14 @@ from infograph.data.qm9 import PATTERN as QM9_FILES
 from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9, in_units, read_qm9
 from infograph.data.schema import Column, Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
-from infograph.errors import FileMissing, InfoGraphError, InvalidFile, InvalidParameter, UnknownDataset
+from infograph.errors import (
+    FileMissing,
+    InfoGraphError,
+    InvalidFile,
+    InvalidParameter,
+    JobStopped,
+    UnknownDataset,
+)
 from infograph.progress import OnProgress
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -309,7 +316,7 @@ def _open(entry: Entry, path: Path, progress: OnProgress | None) -> GraphSet:
     graphs = read_qm9(path, progress=progress) if entry.is_qm9 else read_tu(path, entry.name)
     graphs = entry.verify(graphs, path)
     # Read-only, full, or another process was faster: its result is the same.
-    with suppress(OSError, InvalidParameter):
+    with suppress(OSError, InvalidParameter, JobStopped):
         if _open_parsed(entry, folder) is None:
             shutil.rmtree(folder, ignore_errors=True)  # damaged
             save_graphs(graphs, folder)

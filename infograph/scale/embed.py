@@ -36,6 +36,7 @@ from infograph.data.read import ReadOptions
 from infograph.data.tables import READ, Block, Shard, column_types, read_blocks
 from infograph.data.vectors import PROBLEM, check_names
 from infograph.errors import (
+    DiskFull,
     InfoGraphError,
     InvalidFile,
     InvalidGraph,
@@ -258,10 +259,10 @@ def _attempt(embedder: Embedder, shard: Shard, on_rows: Rows = lambda rows: None
         return embedder.embed(shard, on_rows)
     except Exception as error:
         reason = str(error) if isinstance(error, InfoGraphError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
+        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in NO_ROOM):
             raise JobStopped(
-                f"{job.out} cannot be written to ({error.strerror}): make room and run the same command "
-                f"again; finished shards stay"
+                f"{job.out} cannot be written to ({error.strerror or error}): make room and run the same "
+                f"command again; finished shards stay"
             ) from error
         if isinstance(error, MissingExtra) or (isinstance(error, InfoGraphError) and job.errors == "raise"):
             raise

@@ -29,7 +29,7 @@ from infograph.nn.pairs import LinkBatcher
 from infograph.objectives.objective import LossTerms, Source, Step
 from infograph.parameters import Spec
 from infograph.progress import ERROR, Epoch, Progress, Watcher
-from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
+from infograph.train.checkpoint import FILE, read_checkpoint, restore, write_checkpoint
 
 Weights = dict[str, Tensor]
 TINY = 1e-30
@@ -102,7 +102,8 @@ def train(
             write_checkpoint(checkpoint, network, optimiser, run, best)
 
     last = earlier + epochs
-    alone = locked(Path(checkpoint) / LOCK, busy) if writes and checkpoint is not None else nullcontext()
+    shared = checkpoint is None or not writes
+    alone = nullcontext() if shared else locked(Path(str(checkpoint)) / f"{FILE}{LOCK}", busy)
     with alone, torch.enable_grad(), own_noise():
         if resume:
             history, best = _resume(network, optimiser, checkpoint, identity, epochs)

@@ -162,7 +162,7 @@ def test_graphs_without_paths(corner_cases):
 def test_a_long_path_with_a_label_per_node():
     n = 300
     path = np.array([np.arange(n - 1), np.arange(1, n)])
-    graphs = as_graphset([(np.hstack([path, path[::-1]]), np.arange(n)[:, None])])
+    graphs = as_graphset([(np.hstack([path, path[::-1]]), np.arange(n)[:, None])], node={"x": "categorical"})
     assert ShortestPath().fit(graphs).features_.shape == (1, n * (n - 1))  # each pair once
     lengths = ShortestPath(node_columns=[]).fit(graphs).features_.toarray()[0]
     assert sorted(lengths) == [2 * (n - length) for length in range(n - 1, 0, -1)]
