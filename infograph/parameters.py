@@ -173,12 +173,12 @@ def _is_own(code: Any) -> bool:
     module = code.__module__ or "builtins"
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     top = module.partition(".")[0]
-    return top != "infograph" and top not in sys.stdlib_module_names and "site-packages" not in file
+    return top != "infograph" and top not in sys.stdlib_module_names and "-packages" not in file
 
 
 def in_words(value: Any) -> str:
     """A parameter that is an object, the same in every process: without its place in memory."""
-    if "__repr__" not in {name for part in type(value).__mro__[:-1] for name in vars(part)}:
+    if repr(value) == object.__repr__(value):  # which says where it lies and not what it is
         return f"{type(value).__qualname__}({vars(value)})"
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 

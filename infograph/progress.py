@@ -15,8 +15,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 
 OnProgress = Callable[[int, int], None]
-"""Called now and then with what is done and what there is in all, in one unit: bytes of a download (0 in all
-where that is not known), graphs of a set that is parsed. A new job starts again at a smaller number."""
+"""Called now and then with what is done and what there is in all (0 where that is not known), such as graphs
+of a set that is parsed. A new job starts again at a smaller number."""
 ERROR = "validation"  # the figure of an epoch that schedule and choice of weights go by
 WRONG = "% wrong"  # the unit of a share of wrong classes
 NO_TERMS = ("epoch", "model", "loss", "mi", "accuracy", "confident", "lr", "seconds", "graphs_per_second")

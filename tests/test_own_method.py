@@ -155,6 +155,9 @@ def test_own_methods_are_compared_and_searched(mutag, tmp_path):
     parts = make_parts(mutag, ["y"], task="classification", validation=0, test=0.2)
     found = tune(OWN["term"], {"objective__weight": [0.0, 0.1]}, parts, tmp_path / "tuned", workers=2)
     assert set(found.best) == {"objective__weight"} and isinstance(found.model.objective, Larger)
+    bounds = {"objective__bound": ["jsd", NWJ()]}  # own objects are values of a search, too
+    found = tune(InfoGraph(dim=8, epochs=1), bounds, parts, tmp_path / "bounds")
+    assert len(found.tried) == 2 and all(trial.error < 1 for trial in found.tried)
 
 
 def test_results_of_changed_code_are_not_read(tmp_path, monkeypatch):

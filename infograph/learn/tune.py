@@ -178,9 +178,11 @@ def tune(
 
     def training(number: int, epochs: int) -> _Training:
         setting = settings[number]
-        shown = " ".join(f"{name}={value}" for name, value in setting.items())
-        own = {**about, "parameters": {**about["parameters"], **setting}, "epochs": epochs}
         made = changed(estimator, {**setting, "epochs": epochs, "verbose": False})
+        named = {name: _named(value) for name, value in setting.items()}
+        shown = " ".join(f"{name}={value}" for name, value in named.items())
+        own = {**about, "parameters": {**about["parameters"], **named}, "epochs": epochs}
+        own |= {"code": own_code(made)}
         return _Training(number, made, Cell("tune", f"{shown} epochs={epochs}", own), results)
 
     chosen, found = list(range(len(settings))), {}  # type: list[int], dict[int, Trial]
@@ -230,12 +232,16 @@ def _about(estimator: InfoGraph | SemiSupervised, parts: Parts) -> dict[str, Any
         "seed": estimator.random_state,
         "data": hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16],
         "parameters": {
-            name: in_words(value) if CUSTOM in json.dumps(saved(value)) else saved(value)
+            name: _named(value)
             for name, value in estimator.get_params(deep=False).items()
             if name not in ("epochs", "random_state", "verbose")
         },
-        "code": own_code(estimator),
     }
+
+
+def _named(value: Any) -> Any:
+    """A parameter for the name of a result: a user's own object in words."""
+    return in_words(value) if CUSTOM in json.dumps(saved(value)) else saved(value)
 
 
 def _fit(estimator: Any, train: GraphSet, validation: GraphSet, y: Any, **keeping: Any) -> Any:
