@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import compress
 from typing import Any, ClassVar, NamedTuple, Self
@@ -387,12 +387,36 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
 
 
 def morgan_fingerprints(
-    graphs: GraphSet, *, radius: int = 2, n_bits: int = 2048, smiles: str = "smiles"
+    graphs: GraphSet, *, radius: int = 2, n_bits: int = 2048, smiles: str = "smiles", counts: bool = False
 ) -> NDArray[np.uint8]:
-    """Which circular environments a molecule has, hashed to bits (Rogers and Hahn 2010). (G, n_bits)."""
+    """Which circular environments a molecule has, hashed to bits (Rogers and Hahn 2010). (G, n_bits).
+
+    With `counts` how often it has each, at most 255 times.
+    """
+    from rdkit.Chem import rdFingerprintGenerator
+
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
+    made = np.zeros((len(graphs), n_bits), dtype=np.uint8)
+    for row, molecule in enumerate(_molecules(graphs, smiles)):
+        if counts:
+            made[row] = np.minimum(generator.GetCountFingerprintAsNumPy(molecule), 255)
+        else:
+            made[row] = generator.GetFingerprintAsNumPy(molecule)
+    return made
+
+
+def rdkit_descriptors(graphs: GraphSet, *, smiles: str = "smiles") -> NDArray[np.float32]:
+    """RDKit's descriptors of every molecule, 0 where there is none, at most 1e6. (G, about 210)."""
+    from rdkit.Chem import Descriptors
+
+    rows = [[value(molecule) for _, value in Descriptors.descList] for molecule in _molecules(graphs, smiles)]
+    found = np.array(rows, np.float64).reshape(len(rows), len(Descriptors.descList))
+    return np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6).clip(-1e6, 1e6).astype(np.float32)
+
+
+def _molecules(graphs: GraphSet, smiles: str) -> Iterator[Any]:
     try:
         from rdkit import Chem, rdBase
-        from rdkit.Chem import rdFingerprintGenerator
     except ImportError as error:
         raise MissingExtra("rdkit", "chem") from error
     found = graphs.schema.column("graph", smiles)
@@ -401,8 +425,6 @@ def morgan_fingerprints(
         raise SchemaMismatch(
             f"fingerprints need SMILES in the graph column {smiles!r} (smiles=); these graphs have: {have}"
         )
-    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
-    bits = np.zeros((len(graphs), n_bits), dtype=np.uint8)
     with rdBase.BlockLogs():
         for row, text in enumerate(graphs.values("graph", smiles).tolist()):
             molecule = Chem.MolFromSmiles(text) if text else None
@@ -410,8 +432,7 @@ def morgan_fingerprints(
                 raise InvalidGraph(
                     f"its SMILES {text!r} cannot be read", index=row, graph_id=graphs.ids[row].item()
                 )
-            bits[row] = generator.GetFingerprintAsNumPy(molecule)
-    return bits
+            yield molecule
 
 
 class Trees(NamedTuple):

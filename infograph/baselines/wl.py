@@ -1,12 +1,15 @@
-"""The Weisfeiler-Lehman subtree kernel, straight from the colours."""
+"""The Weisfeiler-Lehman kernels, straight from the colours: subtrees, and optimal assignment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
+import numpy as np
+from scipy.sparse import csr_matrix
+
 from infograph.baselines.base import CountKernel, label_schema
-from infograph.baselines.words import Matrix, NodeFeatures, Tokens, count_subtrees
+from infograph.baselines.words import Matrix, NodeFeatures, Tokens, count_subtrees, join, number_tokens
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 
@@ -46,3 +49,30 @@ class WeisfeilerLehman(CountKernel):
 
     def _count(self, graphs: GraphSet) -> tuple[Tokens, Matrix]:
         return count_subtrees(graphs, self._made.rounds, self._made.node_features)
+
+
+@dataclass(eq=False, repr=False)
+class OptimalAssignment(WeisfeilerLehman):
+    """The optimal assignment kernel WL-OA of Kriege, Giscard and Wilson (2016).
+
+        OptimalAssignment(rounds=5).fit(graphs).gram()
+
+    Nodes of two graphs are assigned to each other such that as many rounds as possible agree; that is the
+    number of nodes of each colour that both graphs have, `sum over colours of min(count, count')`. Written as
+    an inner product, a colour that c nodes have is c features: one node has it, two have it, ...
+
+    Args:
+        rounds, normalise, node_columns, edge_columns, node_features: as in `WeisfeilerLehman`.
+    """
+
+    def _count(self, graphs: GraphSet) -> tuple[Tokens, Matrix]:
+        tokens, counts = super()._count(graphs)
+        times = counts.data.astype(np.int64)  # (entries,)
+        first = np.repeat(np.cumsum(times) - times, times)
+        number = np.arange(times.sum()) - first  # 0 ... count - 1 of every entry
+        width = int(times.max(initial=1))
+        levels, column = np.unique(np.repeat(counts.indices, times) * width + number, return_inverse=True)
+        ptr = np.concatenate([[0], np.cumsum(times)])[counts.indptr]
+        expanded = csr_matrix((np.ones(len(column)), column, ptr), (counts.shape[0], len(levels)))
+        colour, level = np.divmod(levels, width)
+        return join(tokens[:, colour], number_tokens(level)), expanded

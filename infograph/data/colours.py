@@ -30,6 +30,7 @@ FORMAT = "infograph-colours-1"
 MARKER = "colours.json"
 AGAIN = "colour the graphs again"
 COLOURS = FolderKind("a folder of colours", MARKER, FORMAT, listed_arrays)
+DEGREES = 64  # kinds of degrees
 WIDE = 4096  # inputs; more are a sparse matrix
 WHOLE = ("node_ptr", "node_table", "edge_table", "graph_kinds")
 SPARSE = ("data", "indices", "indptr")
@@ -134,13 +135,25 @@ def node_inputs(
         degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
         colour, first = group_rows([degree])
         return colour, np.log1p(degree[first]).astype(np.float32)[:, None]
+    if node_features == "degrees":
+        colour, first = group_rows([_degree_kind(graphs)])
+        return colour, np.eye(DEGREES, dtype=np.float32)[_degree_kind(graphs)[first]]
     if node_features == "constant" or not columns:
         return np.zeros(graphs.n_nodes, np.int32), np.ones((min(1, graphs.n_nodes), 1), np.float32)
     return _tabulate(columns, [graphs.node[column.name] for column in columns])
 
 
+def _degree_kind(graphs: GraphSet) -> IntArray:
+    """The degree up to 31, and above that four kinds for every doubling. (N,)."""
+    degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
+    above = 32 + np.floor(4 * np.log2(np.maximum(degree, 32) / 32)).astype(np.int64)
+    return np.asarray(np.where(degree < 32, degree, np.minimum(above, DEGREES - 1)))
+
+
 def node_width(schema: Schema, node_features: str = "auto") -> int:
     """Inputs per node that `refine` gives an encoder."""
+    if node_features == "degrees":
+        return DEGREES
     columns = schema.features("node") if node_features == "auto" else ()
     return sum(column.encoded_width for column in columns) if columns else 1
 

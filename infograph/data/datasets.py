@@ -20,6 +20,7 @@ import numpy as np
 import platformdirs
 
 from infograph.data.graphset import GraphSet, open_graphs, save_graphs
+from infograph.data.moleculenet import MOLECULENET, MoleculeSet
 from infograph.data.molecules import BOND, ELEMENT
 from infograph.data.qm9 import PATTERN as QM9_FILES
 from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9, in_units, read_qm9
@@ -63,13 +64,14 @@ def load_dataset(
     atomisation: bool = False,
     progress: OnProgress | None = None,
 ) -> GraphSet:
-    """A benchmark data set by name: MUTAG, PTC_MR, REDDIT-BINARY ... or any of the TU collection, or QM9.
+    """A benchmark data set by name: MUTAG, REDDIT-BINARY ... or any of the TU collection, QM9, ESOL ...
 
     Looks in `root`, in the folder that the environment variable `INFOGRAPH_DATA` names, in the cache
     (`INFOGRAPH_CACHE`, or the platform's) and in an installed package that carries the set (MUTAG: this one,
     QM9: qm9pack), and downloads it otherwise. The parsed set is cached; a set whose counts are known is
     verified. Classes are the graph column "y", coded 0 ... C-1, with their original names as the column's
-    categories. QM9 has twelve targets instead, graph columns with units (`read_qm9` lists all columns).
+    categories. QM9 has twelve targets instead, graph columns with units (`read_qm9` lists all columns), and
+    the six sets of MoleculeNet have their measured values (`infograph.data.moleculenet` lists them).
 
     Args:
         name: the set's name; case does not matter.
@@ -160,7 +162,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set: of the TU collection, or QM9."""
+    """One data set: of the TU collection, of MoleculeNet, or QM9."""
 
     name: str
     counts: Counts | None = None  # what it must hold
@@ -173,11 +175,27 @@ class Entry:
         return self.name == "QM9"
 
     @property
+    def molecules(self) -> MoleculeSet | None:
+        return MOLECULENET.get(self.name)
+
+    @property
     def url(self) -> str:
-        return f"{TU_COLLECTION}/{self.name}.zip"
+        return self.molecules.url if self.molecules else f"{TU_COLLECTION}/{self.name}.zip"
+
+    @property
+    def file(self) -> str:
+        """What it is called once it is downloaded."""
+        return self.molecules.url.rpartition("/")[2] if self.molecules else f"{self.name}.zip"
 
     def find(self, folder: Path) -> Path | None:
+        if self.molecules:
+            return self.molecules.find(folder)
         return find_qm9(folder) if self.is_qm9 else find_tu(folder, self.name)
+
+    def read(self, path: Path, progress: OnProgress | None) -> GraphSet:
+        if self.molecules:
+            return self.molecules.read(path)
+        return read_qm9(path, progress=progress) if self.is_qm9 else read_tu(path, self.name)
 
     def verify(self, graphs: GraphSet, where: Path) -> GraphSet:
         """The graphs; refused if they are not this data set."""
@@ -202,6 +220,12 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry("IMDB-MULTI", Counts(1_500, 19_502, 197_806, 3)),
     Entry("REDDIT-BINARY", Counts(2_000, 859_254, 1_991_016, 2)),
     Entry("REDDIT-MULTI-5K", Counts(4_999, 2_542_071, 5_947_556, 5)),
+    Entry("ESOL", Counts(1_128, 14_991, 30_856, 0)),
+    Entry("FreeSolv", Counts(642, 5_600, 10_770, 0)),
+    Entry("BACE", Counts(1_513, 51_577, 111_536, 0)),
+    Entry("ClinTox", Counts(1_478, 38_661, 82_418, 0)),
+    Entry("SIDER", Counts(1_427, 48_006, 100_912, 0)),
+    Entry("Tox21", Counts(7_823, 145_256, 301_802, 0)),
     Entry("QM9", Counts(130_831, 2_359_210, 4_880_720, 0), "qm9pack", "data"),
 )
 
@@ -263,7 +287,7 @@ def _download(
 ) -> GraphSet:
     """The set from the network, or an error that names all places where it is not."""
     is_known = _plain(entry.name) in _known()
-    by_hand, cause = f"put {entry.name}.zip", None
+    by_hand, cause = f"put {entry.file}", None
     if entry.is_qm9:
         by_hand = f"pip install 'infograph[qm9]', or put its files {QM9_FILES}"
         reason = "it cannot be downloaded"
@@ -275,8 +299,8 @@ def _download(
         try:  # the collection publishes no checksums: what a set holds is verified by its counts
             fetch = pooch.HTTPDownloader(timeout=30)
             folder = cache_folder() / "downloads"
-            path = Path(pooch.retrieve(entry.url, None, f"{entry.name}.zip", folder, downloader=fetch))
-            if not zipfile.is_zipfile(path):
+            path = Path(pooch.retrieve(entry.url, None, entry.file, folder, downloader=fetch))
+            if not entry.molecules and not zipfile.is_zipfile(path):
                 path.unlink()
                 raise zipfile.BadZipFile("the answer is not a complete zip file")
             return _open(entry, path, progress)
@@ -313,8 +337,7 @@ def _open(entry: Entry, path: Path, progress: OnProgress | None) -> GraphSet:
     cached = _open_parsed(entry, folder)
     if cached is not None:
         return cached
-    graphs = read_qm9(path, progress=progress) if entry.is_qm9 else read_tu(path, entry.name)
-    graphs = entry.verify(graphs, path)
+    graphs = entry.verify(entry.read(path, progress), path)
     # Read-only, full, or another process was faster: its result is the same.
     with suppress(OSError, InvalidParameter, JobStopped):
         if _open_parsed(entry, folder) is None:

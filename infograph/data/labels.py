@@ -476,6 +476,29 @@ def class_targets(
     return ClassTargets(raw.names[0], codes, classes)
 
 
+def label_columns(y: Any) -> list[NDArray[Any]]:
+    """Labels (G,) or (G, T) as T columns."""
+    labels = _as_array(y)
+    if labels.ndim not in (1, 2) or (labels.ndim == 2 and not labels.shape[1]):
+        raise InvalidParameter(
+            f"y must be (G,) labels or (G, T), T for each graph; shape {labels.shape} came"
+        )
+    return [labels] if labels.ndim == 1 else list(labels.T)
+
+
+def as_numbers(values: NDArray[Any]) -> FloatArray:
+    """Measured values, NaN where there is none; anything else is refused. (G,)."""
+    known = ~missing(values)
+    found = np.full(len(values), np.nan)
+    try:
+        found[known] = values[known].astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"expected measured values: {error}") from error
+    if np.isinf(found).any():
+        raise InvalidParameter("a measured value is infinite: correct it, or leave it out")
+    return found
+
+
 def encode_labels(y: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Codes (G,) of the classes that graphs are judged by, -1 where there is none, and the classes' names.
 

@@ -150,9 +150,7 @@ def split_by_scaffold(
     """The same by a mask of the labelled molecules. (G,)."""
     first, second = share_stops(int(labelled.sum()), shares)
     wanted = np.diff([0, first, second, int(labelled.sum())])  # (3,)
-    found = scaffolds(graphs)
-    keys = np.where(found == "", np.char.add("acyclic ", smiles_of(graphs)), found)
-    group = np.asarray(np.unique(keys, return_inverse=True)[1])  # (G,) what stays together
+    group = scaffold_groups(graphs)
     sizes = np.bincount(group[labelled], minlength=int(group.max()) + 1)
     part = _assign(sizes, wanted, np.random.default_rng(seed))[group]  # (G,)
     counts = np.bincount(part[labelled], minlength=3)
@@ -163,6 +161,31 @@ def split_by_scaffold(
         )
     train, validation, test = (np.flatnonzero(labelled & (part == number)) for number in range(3))
     return Split(train, validation, test, unlabelled=np.flatnonzero(~labelled & (part == 0)))
+
+
+def scaffold_groups(graphs: GraphSet) -> IntArray:
+    """A number per molecule, equal for those with one scaffold; a molecule without rings is alone. (G,)."""
+    found = scaffolds(graphs)
+    keys = np.where(found == "", np.char.add("acyclic ", smiles_of(graphs)), found)
+    return np.asarray(np.unique(keys, return_inverse=True)[1])
+
+
+def deterministic_scaffold_split(graphs: GraphSet, shares: Sequence[float] = (0.8, 0.1, 0.1)) -> Split:
+    """The split that DeepChem and OGB use: the largest scaffolds for training, the rarest for testing.
+
+    It has no seed, molecules without rings are one group, and its test set is of another kind than a balanced
+    one's: figures of the two are never to be compared.
+    """
+    first, second = share_stops(len(graphs), shares)
+    _, start, group = np.unique(scaffolds(graphs), return_index=True, return_inverse=True)
+    sizes = np.bincount(group)
+    parts: list[list[int]] = [[], [], []]
+    for which in np.lexsort((-start, -sizes)):  # as they do: by size, then by first molecule, both falling
+        members = np.flatnonzero(group == which).tolist()
+        used = len(parts[0]) + len(members)
+        place = 0 if used <= first else 1 if used + len(parts[1]) <= second else 2
+        parts[place] += members
+    return Split(*(np.array(part, np.int64) for part in parts))
 
 
 def scaffolds(graphs: GraphSet) -> NDArray[np.str_]:

@@ -47,7 +47,15 @@ from infograph.errors import (
     SchemaMismatch,
 )
 
-SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "canonicalsmiles", "isomericsmiles", "smi")
+SMILES_NAMES = (
+    "smiles",
+    "canonical_smiles",
+    "isomeric_smiles",
+    "canonicalsmiles",
+    "isomericsmiles",
+    "smi",
+    "mol",
+)
 ID_NAMES = ("id", "mol_id", "molecule_id", "compound_id", "name")
 SMILES = "smiles"  # the one column of a .smi file beside its ids
 BUFFER = 1 << 20  # bytes of a Parquet column that are read at a time, instead of a whole row group

@@ -61,10 +61,10 @@ class GIN(EncoderSpec):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "layers": [Interval(Integral, 1, None, closed="left")],
-        "readout": [StrOptions({"sum", "mean", "max"})],
+        "readout": [StrOptions({"sum", "mean", "max", "log", "joined"})],
         "norm": ["boolean"],
         "learn_eps": ["boolean"],
-        "node_features": [StrOptions({"auto", "constant", "degree"})],
+        "node_features": [StrOptions({"auto", "constant", "degree", "degrees"})],
     }
 
     def build(self, schema: Schema, dim: int) -> GINEncoder:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 
 from infograph.data.convert import as_graphset
@@ -121,6 +121,7 @@ class InfoGraph(GraphNetwork):
         lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
+        schedule: how the learning rate falls: `Cosine()`, `Plateau()`; None for not at all.
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
             those the schema marks as used. Edge columns turn GIN into GINE.
         warm_start: `fit` continues from the weights it finds instead of starting anew.
@@ -143,6 +144,7 @@ class InfoGraph(GraphNetwork):
         "lr": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "schedule": [None, HasMethods(["rate"])],
         "random_state": [SEED],
     }
     network_: nn.ModuleDict
@@ -158,6 +160,7 @@ class InfoGraph(GraphNetwork):
         lr: float = 1e-3,
         batch_size: int = 128,
         weight_decay: float = 0.0,
+        schedule: Any = None,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
         warm_start: bool = False,
@@ -172,6 +175,7 @@ class InfoGraph(GraphNetwork):
         self.lr = lr
         self.batch_size = batch_size
         self.weight_decay = weight_decay
+        self.schedule = schedule
         self.node_columns = node_columns
         self.edge_columns = edge_columns
         self.warm_start = warm_start
@@ -271,6 +275,8 @@ class InfoGraph(GraphNetwork):
         }
         run: dict[str, Any] = {"epochs": epochs, "seed": self.random_state, "earlier": earlier}
         run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume}
+        if self.schedule is not None:
+            run["rate"] = lambda errors: self.schedule.rate(self.lr, errors, epochs)
         with ProgressReport() if self.verbose else nullcontext() as report:
             run["watchers"] = [*watchers] if report is None else [report, *watchers]
             if workers == 1 and on == "local":
@@ -379,6 +385,7 @@ PAPER = {
     "lr": 1e-3,
     "batch_size": 128,
     "weight_decay": 0.0,
+    "schedule": None,
 }
 
 

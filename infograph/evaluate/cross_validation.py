@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,25 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from infograph.data.labels import encode_labels
+from infograph.data.labels import as_numbers, encode_labels, is_continuous, label_columns
 from infograph.errors import InvalidParameter, TargetWarning
 from infograph.evaluate.evaluation import Candidate, Evaluation, Floats, Plan, Rows
+from infograph.evaluate.judges import (
+    GRAM_CLASSIFIERS,
+    SCORINGS,
+    TREES,
+    VECTOR_CLASSIFIERS,
+    VECTOR_REGRESSORS,
+    Part,
+    Scoring,
+    Space,
+    score_grid,
+)
 
 Progress = Callable[[int, int], None]
-VECTOR_CLASSIFIERS, GRAM_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn"), ("svm", "knn")
 FEW = 300  # graphs; below, Python's own share is most of a fit, and threads gain nothing
 
 
@@ -77,6 +83,8 @@ def cross_validate(
     y: Any,
     *,
     classifiers: Sequence[str] | str | None = None,
+    scoring: str | None = None,
+    groups: ArrayLike | None = None,
     repeats: int = 5,
     folds: int = 10,
     inner_folds: int = 5,
@@ -89,7 +97,7 @@ def cross_validate(
     n_jobs: int = -1,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Classification accuracy of representations by nested cross-validation.
+    """How well representations predict classes or measured values, by nested cross-validation.
 
     Repeat r splits with the seed `random_state + r`. Scaler and kernel width are fitted on each outer
     training fold, whose one kernel matrix serves its inner folds and every C. All scores are kept, so that
@@ -103,13 +111,21 @@ def cross_validate(
         representations: a (G, D) array or a `Gram` for all repeats; a sequence of them, one per repeat; a
             function of the seed `random_state + r` that makes them; or a mapping of names to any of these. A
             symmetric (G, G) array is taken as a `Gram`.
-        y: (G,) classes as integers or strings; graphs without one (NaN, None) are left out, with a warning.
-        classifiers: "svm-rbf", "svm-linear", "logistic", "knn" for vectors; "svm", "knn" for Gram matrices.
-            None means "svm-rbf" and "svm". SVMs are LIBSVM's.
+        y: (G,) classes as integers or strings, or measured values; graphs without one (NaN, None) are left
+            out, with a warning. (G, T) is T columns of two classes each, or of numbers, with gaps; scores are
+            means over the columns.
+        classifiers: "svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf" or "forest" for vectors,
+            all but "logistic" for measured values, too; "svm", "knn" for Gram matrices. None means "svm-rbf"
+            and "svm". SVMs are LIBSVM's; ridge is least squares, on -1 and 1 for classes.
+        scoring: "accuracy", "roc_auc" or "average_precision" of classes, "rmse", "mae" or "r2" of numbers.
+            None means accuracy, ROC-AUC for several columns of classes, and RMSE for numbers.
+        groups: (G,) what stays in one fold, such as `scaffold_groups(molecules)`; folds are stratified by
+            class otherwise, or random for numbers and several columns.
         repeats: how often to repeat the cross-validation (paper: 5).
         folds: outer folds (paper: 10).
         inner_folds: folds of each outer training part.
-        C: values tried for the SVMs and logistic regression (paper: 1e-3 to 1e3); of equals the smallest.
+        C: values tried for the SVMs, logistic and ridge regression (paper: 1e-3 to 1e3); of equals the
+            smallest.
         neighbours: numbers of neighbours tried for "knn"; of equals the smallest.
         scale: standardise the columns of vectors.
         max_iter: bound on the iterations of LIBSVM per fit. The RBF kernel needed 10,000 on 5000 graphs; the
@@ -143,22 +159,22 @@ def cross_validate(
                 f"a {type(source).__name__} came: pass its vectors, model.fit_transform(graphs), or a "
                 f"function of the seed that makes them"
             )
-    codes, names = encode_labels(y)
-    known = codes >= 0
+    targets, known = _targets(y, scoring, groups)
     if not known.all():
         warnings.warn(
             f"{int((~known).sum())} of {len(known)} graphs have no label and are left out",
             TargetWarning,
             stacklevel=2,
         )
-        codes = codes[known]
-    plan = Plan.of(codes, names, folds, inner_folds)
+    plan = _plan(targets, folds, inner_folds)
     wanted = check_names(classifiers)
     costs = tuple(sorted({float(value) for value in C}))
     grids: Grids = {
         **dict.fromkeys(("svm-rbf", "svm-linear", "svm"), (costs, int(max_iter))),
+        **dict.fromkeys(("ridge", "ridge-rbf"), (costs, 0)),
         "logistic": (costs, int(logistic_max_iter)),
         "knn": (tuple(sorted({int(k) for k in neighbours})), 0),
+        "forest": ((float(TREES),), 0),
     }
     if not given:
         raise InvalidParameter("representations is an empty mapping; pass at least one setting")
@@ -177,24 +193,86 @@ def cross_validate(
             kinds.add(isinstance(representation, Gram))
             if len(kinds) > 1:
                 raise InvalidParameter(f"setting {setting!r} mixes vectors and Gram matrices; use one kind")
-            chosen = {name: grids[name] for name in _fitting(wanted, representation, setting)}
-            for fold in _score_repeat(representation, codes, plan, seed, chosen, bool(scale), n_jobs):
+            fitting = _fitting(wanted, representation, setting, targets.scoring.needs == "numbers")
+            chosen = {name: grids[name] for name in fitting}
+            for fold in _score_repeat(representation, targets, plan, seed, chosen, bool(scale), n_jobs):
                 scores.append(fold)
                 done += 1
                 if progress is not None:
                     progress(done, total)
         for i, (name, (grid, bound)) in enumerate(chosen.items()):
-            parts = (
-                np.reshape([fold[i][part] for fold in scores], (repeats, folds, -1)) for part in range(3)
+            shape = (repeats, folds, *scores[0][i][0].shape)  # (R, F, P), or (R, F, T, P)
+            inner, outer, stopped = (
+                np.reshape([fold[i][part] for fold in scores], shape) for part in range(3)
             )
-            scaled = bool(scale) and kinds == {False}
-            candidates.append(Candidate(setting, name, tuple(map(float, grid)), scaled, bound, *parts))
+            scaled, values = bool(scale) and kinds == {False}, tuple(map(float, grid))
+            found = (inner, outer, stopped, targets.name)
+            candidates.append(Candidate(setting, name, values, scaled, bound, *found))
     return Evaluation(plan, seeds, tuple(candidates))
 
 
 # ---- what came in
 
 Grids = dict[str, tuple[tuple[float, ...], int]]  # classifier -> values, smallest first; bound of a fit
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What is predicted for G graphs, those without any label left out."""
+
+    values: Floats  # (G, T) numbers, or codes of classes; NaN where there is none
+    names: tuple[str, ...]  # of the classes; none for numbers
+    name: str  # of the scoring
+    groups: Rows | None  # (G,)
+
+    @property
+    def scoring(self) -> Scoring:
+        return SCORINGS[self.name]
+
+
+def _targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple[Targets, NDArray[np.bool_]]:
+    """What is predicted, and which graphs have a label. (G,)."""
+    if scoring is not None and scoring not in SCORINGS:
+        raise InvalidParameter(f"there is no scoring {scoring!r}; there are {', '.join(SCORINGS)}")
+    columns = label_columns(y)
+    numbers = scoring is not None and SCORINGS[scoring].needs == "numbers"
+    measured = any(is_continuous(column) for column in columns)
+    if measured and scoring is not None and not numbers:
+        raise InvalidParameter(
+            f"scoring={scoring!r} needs classes, and these are measured values: use 'rmse'"
+        )
+    names: tuple[str, ...] = ()
+    if numbers or measured:
+        values = np.column_stack([as_numbers(column) for column in columns])
+        scoring = scoring or "rmse"
+    else:
+        encoded = [encode_labels(column) for column in columns]
+        values = np.column_stack([np.where(codes < 0, np.nan, codes) for codes, _ in encoded])
+        names = encoded[0][1]
+        scoring = scoring or ("accuracy" if len(columns) == 1 else "roc_auc")
+        several = next((found for _, found in encoded if len(found) > 2), None)
+        if several and SCORINGS[scoring].needs == "ranks":
+            raise InvalidParameter(f"scoring={scoring!r} needs two classes; there are {len(several)}")
+    known = np.asarray(~np.isnan(values).all(axis=1))
+    together = None
+    if groups is not None:
+        together = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+        if len(together) != len(values):
+            raise InvalidParameter(
+                f"{len(together)} groups came for {len(values)} graphs; pass one per graph"
+            )
+        together = together[known]
+    return Targets(values[known], names, scoring, together), known
+
+
+def _plan(targets: Targets, folds: int, inner_folds: int) -> Plan:
+    """The folds; stratified ones refuse a class that is too small for them."""
+    stratified = targets.groups is None and len(targets.names) > 1 and targets.values.shape[1] == 1
+    if stratified:
+        return Plan.of(targets.values[:, 0].astype(np.int64), targets.names, folds, inner_folds)
+    if len(targets.values) < folds * 2:
+        raise InvalidParameter(f"{len(targets.values)} graphs are too few for folds={folds}; use fewer folds")
+    return Plan.without_classes(targets.values, targets.groups, folds, inner_folds)
 
 
 def check_names(classifiers: Sequence[str] | str | None) -> tuple[str, ...] | None:
@@ -213,10 +291,15 @@ def check_names(classifiers: Sequence[str] | str | None) -> tuple[str, ...] | No
     return names
 
 
-def _fitting(names: tuple[str, ...] | None, given: Representation, setting: str) -> tuple[str, ...]:
-    """The classifiers for this kind of input; None means one SVM."""
+def _fitting(
+    names: tuple[str, ...] | None, given: Representation, setting: str, numbers: bool
+) -> tuple[str, ...]:
+    """The judges for this kind of input and target; None means one SVM."""
     gram = isinstance(given, Gram)
+    allowed: tuple[str, ...]
     allowed, kind = (GRAM_CLASSIFIERS, "a Gram matrix") if gram else (VECTOR_CLASSIFIERS, "vectors")
+    if numbers and not gram:
+        allowed, kind = VECTOR_REGRESSORS, "vectors for measured values"
     for name in names or ():
         if name not in allowed:
             raise InvalidParameter(
@@ -275,14 +358,50 @@ def _numbers(values: ArrayLike, where: str) -> Floats:
     return matrix
 
 
+# ---- folds
+
+Split = tuple[Rows, Rows]
+
+
+def group_folds(groups: Rows, folds: int, seed: int) -> Rows:
+    """The fold of every graph, such that no group is in two and all are of nearly one size. (G,).
+
+    Groups of more than half a fold come first, the largest of them leading, the others in an order that the
+    seed draws; each goes to the fold that has fewest graphs.
+    """
+    distinct, place = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(place)
+    large = np.where(sizes > len(groups) / folds / 2, sizes, 0)
+    order = np.lexsort((np.random.default_rng(seed).random(len(distinct)), -large))
+    filled, fold_of = np.zeros(folds, np.int64), np.zeros(len(distinct), np.int64)
+    for group in order:
+        fold_of[group] = fold = int(filled.argmin())
+        filled[fold] += sizes[group]
+    if not filled.all():
+        raise InvalidParameter(
+            f"{len(distinct)} groups cannot be cut into folds={folds}: too few, or one is too large"
+        )
+    return np.asarray(fold_of[place])
+
+
+def _splits(targets: Targets, rows: Rows, folds: int, seed: int) -> list[Split]:
+    """Positions among `rows` to train on and to test on: by group, by class, or at random."""
+    if targets.groups is not None:
+        fold = group_folds(targets.groups[rows], folds, seed)
+        return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
+    if targets.names and targets.values.shape[1] == 1:
+        cutter: Any = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        return list(cutter.split(np.zeros(len(rows)), targets.values[rows, 0]))
+    return list(KFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(rows))))
+
+
 # ---- one repeat, one outer fold
 
-Scores = tuple[Floats, Floats, Rows]  # inner and outer accuracy, fits that stopped early: (P,) each
-Part = slice | Rows
+Scores = tuple[Floats, Floats, Rows]  # inner and outer score, fits that stopped early: (P,), or (T, P) each
 
 
 def _score_repeat(
-    given: Representation, codes: Rows, plan: Plan, seed: int, grids: Grids, scale: bool, n_jobs: int
+    given: Representation, targets: Targets, plan: Plan, seed: int, grids: Grids, scale: bool, n_jobs: int
 ) -> Iterator[list[Scores]]:
     """The outer folds of one repeat, in order.
 
@@ -291,125 +410,67 @@ def _score_repeat(
     every n_jobs; early stops are counted, not warned about. Both are properties of the process, and set
     around the threads, where they cannot race.
     """
-    score = delayed(_score_fold)
+    score, everyone = delayed(_score_fold), np.arange(len(targets.values))
     jobs = (
-        score(given, codes, split, grids, scale, plan.inner_folds, seed)
-        for split in _stratified(codes, plan.folds, seed)
+        score(given, targets, split, grids, scale, plan.inner_folds, seed)
+        for split in _splits(targets, everyone, plan.folds, seed)
     )
-    workers = 1 if len(codes) < FEW else n_jobs
+    workers = 1 if len(everyone) < FEW else n_jobs
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield from Parallel(n_jobs=workers, backend="threading", return_as="generator")(jobs)
 
 
-def _stratified(codes: Rows, folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes)
-
-
 def _score_fold(
     representation: Representation,
-    codes: Rows,
-    split: tuple[Rows, Rows],
+    targets: Targets,
+    split: Split,
     grids: Grids,
     scale: bool,
     inner_folds: int,
     seed: int,
 ) -> list[Scores]:
-    """Score every classifier in one outer fold; test labels are read for the outer accuracy alone."""
+    """Score every judge in one outer fold; test labels are read for the outer score alone."""
     train, test = split
-    labels = codes[np.concatenate(split)]  # (G,)
-    splits: list[tuple[Part, Part]] = [*_stratified(codes[train], inner_folds, seed)]
-    splits.append((slice(0, len(train)), slice(len(train), len(codes))))
+    values = targets.values[np.concatenate(split)]  # (G, T)
+    splits: list[tuple[Part, Part]] = [*_splits(targets, train, inner_folds, seed)]
+    splits.append((slice(0, len(train)), slice(len(train), len(values))))
+    gram = isinstance(representation, Gram)
+    given = representation.matrix if isinstance(representation, Gram) else representation
     results = []
     # Inputs were checked once; scikit-learn's own checks cost a sixth of each fit on 150 graphs.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        space = _Space(representation, train, test, scale)
+        space = Space(given, train, test, scale=scale, gram=gram)
         for name, (grid, max_iter) in grids.items():
-            matrix = space.matrix(name)  # all inner folds share it
-            found = [_fit(name, matrix, labels, grid, max_iter, *rows) for rows in splits]
-            accuracy, stopped = (np.array(each) for each in zip(*found, strict=True))  # (inner + 1, P)
-            results.append((accuracy[:-1].mean(axis=0), accuracy[-1], stopped.sum(axis=0)))
+            tasks: list[Scores] = []
+            for column in values.T:
+                known = ~np.isnan(column)
+                wanted = column.astype(np.int64) if targets.names and known.all() else column
+                parts = (
+                    splits
+                    if known.all()
+                    else [tuple(_known(part, known) for part in each) for each in splits]
+                )
+                found = [
+                    score_grid(name, space, wanted, grid, max_iter, fit, judged, targets.scoring, seed)
+                    for fit, judged in parts
+                ]
+                scores, stopped = (np.array(each) for each in zip(*found, strict=True))  # (inner + 1, P)
+                tasks.append((_mean(scores[:-1]), scores[-1], stopped.sum(axis=0)))
+            inner, outer, early = (np.stack(each) for each in zip(*tasks, strict=True))
+            results.append(tasks[0] if len(tasks) == 1 else (inner, outer, early))
     return results
 
 
-def _fit(
-    name: str, matrix: Floats, labels: Rows, grid: Sequence[float], max_iter: int, fit: Part, judged: Part
-) -> tuple[Floats, Rows]:
-    """Accuracy, and whether the fit stopped early, for every value of the grid."""
-    accuracy, stopped = np.empty(len(grid)), np.zeros(len(grid), np.int64)
-    if name == "knn":
-        return _nearest(_block(matrix, judged, fit), labels[fit], labels[judged], np.array(grid)), stopped
-    logistic = name == "logistic"
-    inside, across = (matrix[rows] if logistic else _block(matrix, rows, fit) for rows in (fit, judged))
-    for p, C in enumerate(grid):
-        if logistic:
-            model = LogisticRegression(C=C, max_iter=max_iter).fit(inside, labels[fit])
-            stopped[p] = model.n_iter_.max() >= max_iter
-        else:
-            model = SVC(C=C, kernel="precomputed", max_iter=max_iter).fit(inside, labels[fit])
-            stopped[p] = model.fit_status_ != 0
-        accuracy[p] = np.mean(model.predict(across) == labels[judged])
-    return accuracy, stopped
+def _known(part: Part, known: NDArray[np.bool_]) -> Rows:
+    rows = np.arange(len(known))[part]
+    return np.asarray(rows[known[rows]])
 
 
-def _nearest(ranks: Floats, given: Rows, expected: Rows, neighbours: Rows) -> Floats:
-    most = neighbours[-1]
-    if most > len(given):
-        raise InvalidParameter(f"neighbours={most}, but an inner fold trains on {len(given)} graphs")
-    # A stable order: of equally far graphs the earlier one counts, on every machine.
-    nearest = np.argsort(ranks, axis=1, kind="stable")[:, :most]  # (judged, most)
-    votes = np.cumsum(given[nearest][:, :, None] == np.arange(given.max() + 1), axis=1)  # (judged, most, C)
-    answers = votes[:, neighbours - 1].argmax(axis=2)  # (judged, P); equal votes go to the first class
-    return np.asarray(np.mean(answers == expected[:, None], axis=0))
-
-
-def _block(matrix: Floats, rows: Part, columns: Part) -> Floats:
-    """A view for the outer fold's slices, one copy for inner folds' indices."""
-    if isinstance(rows, slice) or isinstance(columns, slice):
-        return matrix[rows, columns]
-    return matrix[np.ix_(rows, columns)]
-
-
-class _Space:
-    """All graphs as one outer fold sees them, its T training graphs first, then its test graphs.
-
-    Nothing here depends on labels, and nothing fitted here saw a test graph. The matrices are made once and
-    serve all inner folds and every C, as their rows and columns.
-    """
-
-    def __init__(self, representation: Representation, train: Rows, test: Rows, scale: bool) -> None:
-        self.n_train = len(train)
-        order = np.concatenate([train, test])
-        if isinstance(representation, Gram):
-            self.products = representation.matrix[np.ix_(order, train)]
-            self.squares = representation.matrix.diagonal()[order]  # (G,)
-            return
-        self.vectors = representation[order]  # (G, D)
-        if scale:  # StandardScaler leaves constant columns at 0
-            self.vectors = StandardScaler().fit(self.vectors[: self.n_train]).transform(self.vectors)
-        self.squares = np.einsum("gd,gd->g", self.vectors, self.vectors)
-
-    @cached_property
-    def products(self) -> Floats:
-        """The linear kernel, or the given Gram matrix, against the training graphs: (G, T)."""
-        return np.ascontiguousarray(self.vectors @ self.vectors[: self.n_train].T)
-
-    def matrix(self, classifier: str) -> Floats:
-        """What a classifier is fitted to: vectors (G, D), kernel values or distances (G, T)."""
-        if classifier == "logistic":
-            return np.asarray(self.vectors)
-        if classifier in ("svm", "svm-linear"):
-            return self.products
-        distances = self.products * -2.0  # squared, to the training graphs
-        distances += self.squares[:, None]
-        distances += self.squares[None, : self.n_train]
-        np.maximum(distances, 0.0, out=distances)
-        if classifier == "svm-rbf":  # exp(-gamma |x - x'|^2) with scikit-learn's gamma "scale"
-            train = self.vectors[: self.n_train]
-            variance = float(train.var())
-            distances *= -1.0 / (train.shape[1] * variance) if variance > 0 else -1.0
-            return np.exp(distances, out=distances)
-        # Data sets hold many equal graphs. In whole steps of 1e-9 of the mean square, rounding errors of the
-        # matrix product do not decide which of two equal ones is the nearer.
-        distances /= 1e-9 * float(self.squares[: self.n_train].mean()) or 1.0
-        return np.rint(distances, out=distances)
+def _mean(scores: Floats) -> Floats:
+    """Over inner folds; those that could not be scored do not count. (inner, P) -> (P,)."""
+    if not np.isnan(scores).any():
+        return np.asarray(scores.mean(axis=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of nothing
+        return np.asarray(np.nanmean(scores, axis=0))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from infograph.errors import InvalidParameter
+from infograph.evaluate.judges import SCORINGS
 
 FORMAT = 1
 Rows = NDArray[np.int64]
@@ -40,9 +41,9 @@ class Evaluation:
 
         Of equals the first candidate and the smallest value are taken. No test fold takes part in any choice.
         """
-        inner = np.stack([_pick(each.inner, _best(each.inner)) for each in self.candidates], axis=-1)
-        outer = np.stack([each.chosen_outer for each in self.candidates], axis=-1)  # (R, F, candidates)
-        return Score.of(_pick(outer, _best(inner)))
+        inner = np.stack([each.chosen_inner for each in self.candidates], axis=-1)  # (R, F, candidates)
+        outer = np.stack([each.chosen_outer for each in self.candidates], axis=-1)
+        return Score.of(_pick(outer, _best(inner, self.scoring)), self.scoring)
 
     def paper(self) -> Score:
         """The setting and classifier with the best outer mean; only C is chosen on the inner folds.
@@ -50,8 +51,13 @@ class Evaluation:
         This is how the paper reports. With more than one candidate the test folds take part in the choice, so
         the figure is optimistic. With one candidate it equals `leak_free()`.
         """
-        first = _best(np.array([each.chosen_outer.mean() for each in self.candidates]))
-        return Score.of(self.candidates[int(first)].chosen_outer)
+        means = np.array([np.nanmean(each.chosen_outer) for each in self.candidates])
+        return Score.of(self.candidates[int(_best(means, self.scoring))].chosen_outer, self.scoring)
+
+    @property
+    def scoring(self) -> str:
+        """What was measured, such as "accuracy"."""
+        return self.candidates[0].scoring
 
     def select(
         self, settings: Collection[str] | None = None, classifiers: Collection[str] | None = None
@@ -95,7 +101,7 @@ class Evaluation:
         """Everything as JSON-ready lists and numbers; `from_dict` gives it back exactly."""
         return {
             "format": FORMAT,
-            "plan": {**asdict(self.plan), "class_sizes": [list(pair) for pair in self.plan.class_sizes]},
+            "plan": self.plan.to_dict(),
             "seeds": list(self.seeds),
             "candidates": [each.to_dict() for each in self.candidates],
         }
@@ -111,9 +117,12 @@ class Evaluation:
             seeds = tuple(int(seed) for seed in record["seeds"])
             candidates = tuple(Candidate.from_dict(each) for each in record["candidates"])
             for each in candidates:
-                shape = (len(seeds), plan.folds, len(each.grid))
-                if {getattr(each, name).shape for name in SCORES} != {shape}:
-                    raise ValueError(f"scores of {each} are not of shape {shape}")
+                shapes = {getattr(each, name).shape for name in SCORES}
+                sides = {(shape[:2], shape[-1], len(shape)) for shape in shapes}
+                if len(shapes) > 1 or not sides <= {
+                    ((len(seeds), plan.folds), len(each.grid), n) for n in (3, 4)
+                }:
+                    raise ValueError(f"scores of {each} have the shapes {shapes}")
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidParameter(f"the stored evaluation is damaged ({error!r}); evaluate again") from error
         return cls(plan, seeds, candidates)
@@ -128,12 +137,16 @@ class Plan:
         inner_folds: folds of every outer training part, where C is chosen.
         class_sizes: (name, number of graphs) per class, in the order of the codes.
         labels: SHA-256 of the labels in their order, so that a different data set or order is noticed.
+        graphs: how many there are, where there are no classes or several columns of them.
+        groups: SHA-256 of the groups that stay together, if there are any.
     """
 
     folds: int
     inner_folds: int
     class_sizes: tuple[tuple[str, int], ...]
     labels: str
+    graphs: int = 0
+    groups: str = ""
 
     @classmethod
     def of(cls, codes: Rows, names: tuple[str, ...], folds: int, inner_folds: int) -> Plan:
@@ -149,14 +162,25 @@ class Plan:
         digest = hashlib.sha256(json.dumps([list(names), codes.tolist()]).encode()).hexdigest()
         return cls(folds, inner_folds, tuple(zip(names, sizes, strict=True)), digest)
 
+    @classmethod
+    def without_classes(cls, values: Floats, groups: Rows | None, folds: int, inner_folds: int) -> Plan:
+        """Plan folds that do not look at classes, by groups or at random. (G, T), (G,)."""
+        together = "" if groups is None else hashlib.sha256(groups.tobytes()).hexdigest()
+        digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
+        return cls(folds, inner_folds, (), digest, len(values), together)
+
+    def to_dict(self) -> dict[str, Any]:
+        given = {**asdict(self), "class_sizes": [list(pair) for pair in self.class_sizes]}
+        return {name: value for name, value in given.items() if name not in ("graphs", "groups") or value}
+
     @property
     def n_graphs(self) -> int:
-        return sum(size for _, size in self.class_sizes)
+        return self.graphs or sum(size for _, size in self.class_sizes)
 
     @property
     def majority(self) -> float:
-        """The accuracy of always answering the largest class."""
-        return max(size for _, size in self.class_sizes) / self.n_graphs
+        """The accuracy of always answering the largest class; NaN where there are no classes."""
+        return max((size for _, size in self.class_sizes), default=math.nan) / self.n_graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +192,10 @@ class Candidate:
         grid: the P values of C, or numbers of neighbours for knn, smallest first.
         scale: whether columns were standardised.
         max_iter: iteration bound of each fit; 0 for knn, which does not iterate.
-        inner: mean accuracy over the inner folds.
-        outer: accuracy on the outer test fold.
+        inner: mean score over the inner folds; all three are (R, F, T, P) for several columns of labels.
+        outer: score on the outer test fold; NaN where it has one class only and ranks are scored.
         stopped: fits, of inner_folds + 1, that reached the iteration bound.
+        scoring: what was measured.
     """
 
     setting: str
@@ -181,33 +206,50 @@ class Candidate:
     inner: Floats  # (R, F, P)
     outer: Floats  # (R, F, P)
     stopped: Rows  # (R, F, P)
+    scoring: str = "accuracy"
 
     @property
     def chosen(self) -> Floats:
         """The value of the grid that is best on the inner folds of each outer fold, (R, F)."""
-        return np.array(self.grid)[_best(self.inner)]
+        return np.array(self.grid)[_best(self.inner, self.scoring)]
+
+    @property
+    def chosen_inner(self) -> Floats:
+        """The inner score of that value, (R, F)."""
+        return _pick(self.inner, _best(self.inner, self.scoring))
 
     @property
     def chosen_outer(self) -> Floats:
         """The outer score of that value, (R, F)."""
-        return _pick(self.outer, _best(self.inner))
+        return _pick(self.outer, _best(self.inner, self.scoring))
 
     def to_dict(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).tolist() for name in SCORES}
-        return {**vars(self), "grid": list(self.grid), **arrays}
+        arrays = {name: _without_nan(getattr(self, name)) for name in SCORES}
+        scoring = {} if self.scoring == "accuracy" else {"scoring": self.scoring}
+        own = {name: value for name, value in vars(self).items() if name != "scoring"}
+        return {**own, "grid": list(self.grid), **arrays, **scoring}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Candidate:
-        arrays = {name: np.array(record[name], kind) for name, kind in SCORES.items()}
+        arrays = {name: np.array(record[name], kind) for name, kind in SCORES.items()}  # None is NaN
         return cls(**{**record, "grid": tuple(map(float, record["grid"])), **arrays})
 
     def __str__(self) -> str:
         return f"{self.setting!r} with {self.classifier}"
 
 
-def _best(scores: Floats) -> NDArray[np.intp]:
-    """The first of the best along the last axis; rounded, as equal accuracies may differ in the last bit."""
-    return np.asarray(np.argmax(np.round(scores, 12), axis=-1))
+def _without_nan(scores: NDArray[Any]) -> list[Any]:
+    """Nested lists, None for NaN, as JSON has it."""
+    found = scores.astype(object)
+    found[np.isnan(scores)] = None
+    return list(found.tolist())
+
+
+def _best(scores: Floats, scoring: str = "accuracy") -> NDArray[np.intp]:
+    """The first of the best along the last axis; rounded, as equal scores may differ in the last bit."""
+    worse = np.inf if SCORINGS[scoring].lower else -np.inf
+    clean = np.where(np.isnan(scores), worse, np.round(scores, 12))
+    return np.asarray(clean.argmin(axis=-1) if SCORINGS[scoring].lower else clean.argmax(axis=-1))
 
 
 def _pick(scores: Floats, which: NDArray[np.intp]) -> Floats:
@@ -216,37 +258,50 @@ def _pick(scores: Floats, which: NDArray[np.intp]) -> Floats:
 
 @dataclass(frozen=True)
 class Score:
-    """An accuracy between 0 and 1 as a table cell needs it.
+    """A figure as a table cell needs it; an accuracy is between 0 and 1.
 
     Attributes:
         mean: mean over repeats and folds.
         std: sample deviation of the repeats' means; NaN for a single repeat.
         std_folds: sample deviation over all folds of all repeats.
-        fold_scores: the accuracy of every outer fold, per repeat.
+        fold_scores: the score of every outer fold, per repeat.
+        scoring: what was measured.
     """
 
     mean: float
     std: float
     std_folds: float
     fold_scores: tuple[tuple[float, ...], ...]
+    scoring: str = "accuracy"
 
     @classmethod
-    def of(cls, outer: Floats) -> Score:
-        """The score of outer accuracies (R, F)."""
-        means = outer.mean(axis=1)  # (R,)
+    def of(cls, outer: Floats, scoring: str = "accuracy") -> Score:
+        """The score of outer scores (R, F), or (R, F, T), of which the mean over columns counts."""
+        outer = outer if outer.ndim == 2 else np.nanmean(outer, axis=2)
+        means = np.nanmean(outer, axis=1)  # (R,)
         std = float(means.std(ddof=1)) if len(means) > 1 else math.nan
-        return cls(float(means.mean()), std, float(np.std(outer, ddof=1)), tuple(map(tuple, outer.tolist())))
+        folds = tuple(map(tuple, outer.tolist()))
+        return cls(float(means.mean()), std, float(np.nanstd(outer, ddof=1)), folds, scoring)
+
+    @property
+    def in_table(self) -> tuple[float, float, float]:
+        """Mean and deviations, in per cent where that is usual."""
+        factor = 100 if SCORINGS[self.scoring].percent else 1
+        return factor * self.mean, factor * self.std, factor * self.std_folds
 
     def __str__(self) -> str:
-        repeats, folds = len(self.fold_scores), f"folds ± {100 * self.std_folds:.1f}"
+        mean, std, std_folds = self.in_table
+        unit, digits = (" %", 1) if SCORINGS[self.scoring].percent else ("", 3)
+        repeats, folds = len(self.fold_scores), f"folds ± {std_folds:.{digits}f}"
+        kind = "" if self.scoring == "accuracy" else f"{self.scoring} "
         if repeats == 1:
-            return f"{100 * self.mean:.1f} % (1 repeat; {folds})"
-        return f"{100 * self.mean:.1f} % ± {100 * self.std:.1f} (over {repeats} repeats; {folds})"
+            return f"{kind}{mean:.{digits}f}{unit} (1 repeat; {folds})"
+        return f"{kind}{mean:.{digits}f}{unit} ± {std:.{digits}f} (over {repeats} repeats; {folds})"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table of scores: accuracies in per cent, NaN for a deviation that does not exist."""
+    """One line of a table of scores, per cent for accuracies; NaN for a deviation that does not exist."""
 
     method: str
     mean: float
@@ -256,7 +311,7 @@ class Row:
 
     @classmethod
     def of(cls, method: str, score: Score, note: str = "") -> Row:
-        return cls(method, 100 * score.mean, 100 * score.std, 100 * score.std_folds, note)
+        return cls(method, *score.in_table, note)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; null for a deviation that does not exist."""
@@ -304,7 +359,7 @@ class PairedTest:
     """The outcome of a paired test; positive differences speak for the first evaluation.
 
     Attributes:
-        difference: mean accuracy of the first minus that of the second.
+        difference: mean score of the first minus that of the second; the other way round for errors.
         interval: confidence interval of the difference.
         p_value: two-sided.
         statistic: Student's t; infinite if all differences are equal and not zero.
@@ -318,12 +373,14 @@ class PairedTest:
     statistic: float
     degrees: int
     level: float
+    scoring: str = "accuracy"
 
     def __str__(self) -> str:
-        low, high = (100 * end for end in self.interval)
+        factor, digits, unit = (100, 1, " points") if SCORINGS[self.scoring].percent else (1, 3, "")
+        low, high = (f"{factor * end:+.{digits}f}" for end in self.interval)
         return (
-            f"{100 * self.difference:+.1f} points "
-            f"({100 * self.level:g} % interval {low:+.1f} to {high:+.1f}, p = {self.p_value:.2g})"
+            f"{factor * self.difference:+.{digits}f}{unit} "
+            f"({100 * self.level:g} % interval {low} to {high}, p = {self.p_value:.2g})"
         )
 
 
@@ -351,8 +408,11 @@ def paired_test(
         raise InvalidParameter(
             f"the repeats have seeds {a.seeds} and {b.seeds}; a paired test needs the same folds"
         )
+    if a.scoring != b.scoring:
+        raise InvalidParameter(f"one evaluation has the {a.scoring}, the other the {b.scoring}")
     scores = [each.leak_free() if protocol == "leak-free" else each.paper() for each in (a, b)]
     d = np.subtract(scores[0].fold_scores, scores[1].fold_scores).ravel()  # (R * F,)
+    d = -d if SCORINGS[a.scoring].lower else d
     n, mean = len(d), float(d.mean())
     error = float(np.sqrt((1 / n + 1 / (a.plan.folds - 1)) * d.var(ddof=1)))
     if error < 1e-12:  # equal in every fold up to rounding: no t exists, and none is needed
@@ -362,4 +422,4 @@ def paired_test(
         statistic = mean / error
         p_value = float(2 * stats.t.sf(abs(statistic), n - 1))
     reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
-    return PairedTest(mean, (mean - reach, mean + reach), p_value, statistic, n - 1, level)
+    return PairedTest(mean, (mean - reach, mean + reach), p_value, statistic, n - 1, level, a.scoring)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from infograph.data.colours import Colouring
-from infograph.data.graphset import IntArray, ranges
+from infograph.data.graphset import GraphSet, IntArray, ranges
 
 
 @dataclass(frozen=True)
@@ -141,19 +141,23 @@ class ColourBatch(Batch):
     """A batch for GIN and GINE over colours."""
 
     edge_table: Tensor  # (L, F_e) inputs of the distinct edges
+    source: Batcher  # that made it
+    distinct: IntArray  # (G,) positions of the distinct graphs there
 
 
 class Batcher:
     """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0.
 
     `loads` (G,) is what graphs cost in a batch, their nodes, and `costs` (G,) what they cost in a step of
-    training, their colours, which are scored one by one.
+    training, their colours, which are scored one by one. `graphs` are there for objectives that change them.
     """
 
     most = 100_000  # what a batch without gradients may cost
 
-    def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
-        self.colouring = colouring
+    def __init__(
+        self, colouring: Colouring, device: torch.device | None = None, graphs: GraphSet | None = None
+    ) -> None:
+        self.colouring, self.graphs = colouring, graphs
         self.sizes = self.loads = np.diff(colouring.node_ptr)
         self.costs = np.diff(colouring.graph_counts[-1].indptr)
         self.device = device or torch.device("cpu")
@@ -191,6 +195,8 @@ class Batcher:
             which=torch.from_numpy(which).to(self.device),
             node_colour=None if node_colour is None else node_colour.to(self.device),
             edge_table=self._edge_table,
+            source=self,
+            distinct=distinct,
         )
 
     def _choose(self, k: int, graphs: IntArray) -> tuple[IntArray, IntArray, IntArray]:

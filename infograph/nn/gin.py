@@ -85,7 +85,8 @@ class GINEncoder(ColourEncoder):
         )
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> Batcher:
-        return Batcher(refine(graphs, len(self.layers), node_features=self.node_features), device)
+        colouring = refine(graphs, len(self.layers), node_features=self.node_features)
+        return Batcher(colouring, device, graphs)
 
     def forward(self, batch: ColourBatch) -> list[Tensor]:
         """States per layer: K tensors (C_k, D_k)."""

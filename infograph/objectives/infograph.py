@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn.functional import softplus
@@ -15,7 +17,7 @@ from torch.nn.functional import softplus
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
-from infograph.nn.norm import all_sum
+from infograph.nn.norm import WeightedBatchNorm, all_sum
 from infograph.objectives.bounds import BOUNDS, Bound
 from infograph.objectives.contrast import LocalGlobal, Patches, Weighting
 from infograph.objectives.discriminator import DISCRIMINATORS, Discriminator
@@ -38,6 +40,8 @@ class MutualInformation(Spec):
         patches: a patch is the states of "all" layers (Eq. 2), or of the "last" one only, as in the authors'
             code for molecules.
         prior: weight of Deep InfoMax's prior term; the paper has none.
+        colours: weight of a linear map that gives back, from a graph's vector, how many nodes of each
+            Weisfeiler-Lehman colour the graph has; the paper has none.
         memory_mb: what the score matrix and its activations may take at a time.
     """
 
@@ -46,6 +50,7 @@ class MutualInformation(Spec):
     weighting: Weighting = "graph"
     patches: Patches = "all"
     prior: float = 0.0
+    colours: float = 0.0
     memory_mb: float = 512.0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -54,6 +59,7 @@ class MutualInformation(Spec):
         "weighting": [StrOptions({"graph", "node"})],
         "patches": [StrOptions({"all", "last"})],
         "prior": [Interval(Real, 0, None, closed="left")],
+        "colours": [Interval(Real, 0, None, closed="left")],
         "memory_mb": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -72,18 +78,22 @@ class MutualInformation(Spec):
     def build(self, encoder: GraphEncoder) -> nn.ModuleDict:
         """What is trained: the encoder, and whatever else the loss needs."""
         parts: dict[str, nn.Module] = {"encoder": encoder, "local_global": self.local_global(encoder)}
-        return nn.ModuleDict(parts | ({"prior": PriorMatcher(encoder.dim)} if self.prior else {}))
+        parts |= {"prior": PriorMatcher(encoder.dim)} if self.prior else {}
+        return nn.ModuleDict(parts | ({"colours": ColourDecoder(encoder.dim)} if self.colours else {}))
 
     def loss(self, net: Any, batch: Batch) -> LossTerms:
         """The loss of a batch of at least two graphs; `net` is what `build` gave, its parts by name."""
         states = net.encoder(batch)
         vectors = net.encoder.vectors(states, batch)
         found = net.local_global(states, vectors, batch)
-        shown = {"mi": found.information, "accuracy": found.accuracy}
-        if not self.prior:
-            return LossTerms(found.loss, shown)
-        prior = net.prior(vectors, batch.copies)
-        return LossTerms(found.loss + self.prior * prior, {**shown, "prior": prior})
+        total, shown = found.loss, {"mi": found.information, "accuracy": found.accuracy}
+        if self.prior:
+            shown["prior"] = net.prior(vectors, batch.copies)
+            total = total + self.prior * shown["prior"]
+        if self.colours:
+            shown["colours"] = net.colours(vectors, batch)
+            total = total + self.colours * shown["colours"]
+        return LossTerms(total, shown)
 
 
 def _check_discriminator(made: Any, patch_dim: int, graph_dim: int) -> None:
@@ -126,6 +136,43 @@ class PriorMatcher(nn.Module):
         share = (copies / n_graphs).to(graph_vectors.dtype)
         noise_term = softplus(-self.network(noise)).sum() / n_distinct
         return cast(Tensor, noise_term + share @ softplus(self.network(squashed))[:, 0])
+
+
+class ColourDecoder(nn.Module):
+    """Gives back the colours of a graph from its vector by one linear map.
+
+    Colours of each of the first rounds are hashed into buckets; what is to be given back is the logarithm of
+    one plus the nodes in each, standardised over the batch. The loss is the share of variance that is missed.
+    """
+
+    ROUNDS, BUCKETS = 4, 128  # rounds 0 to 3
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.norm, self.head = WeightedBatchNorm(dim), nn.Linear(dim, self.ROUNDS * self.BUCKETS)
+
+    def forward(self, vectors: Tensor, batch: Any) -> Tensor:
+        """Distinct graphs (G, dim) of a batch of colours -> scalar."""
+        wanted = torch.from_numpy(self.sketch(batch)).to(vectors)  # (G, F)
+        weight = (batch.copies / batch.copies.sum()).to(vectors.dtype)[:, None]
+        wanted = wanted - (weight * wanted).sum(0)
+        spread = (weight * wanted.square()).sum(0)
+        varies = spread > 1e-9
+        wanted = wanted[:, varies] / spread[varies].sqrt()
+        missed = self.head(self.norm(vectors, batch.copies))[:, varies] - wanted
+        return cast(Tensor, (weight * missed.square()).sum(0).mean())
+
+    def sketch(self, batch: Any) -> NDArray[np.float32]:
+        """What is to be given back, not yet standardised. (G, ROUNDS * BUCKETS)."""
+        counts = batch.source.colouring.graph_counts
+        found = np.zeros((len(batch.distinct), self.ROUNDS, self.BUCKETS), np.float32)
+        for k in range(self.ROUNDS):
+            part = counts[min(k, len(counts) - 1)][batch.distinct]
+            row = np.repeat(np.arange(len(batch.distinct)), np.diff(part.indptr))
+            mixed = (part.indices.astype(np.uint64) + np.uint64(k + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            place = row * self.BUCKETS + (mixed >> np.uint64(57)).astype(np.int64)
+            found[:, k] = np.bincount(place, part.data, len(found) * self.BUCKETS).reshape(len(found), -1)
+        return np.log1p(found).reshape(len(found), -1)
 
 
 class _Reverse(torch.autograd.Function):

@@ -276,6 +276,15 @@ class Plateau(Spec):
         return rate
 
 
+@dataclass
+class Cosine(Spec):
+    """The learning rate falls from epoch to epoch along half a cosine, and would be 0 after the last one."""
+
+    def rate(self, lr: float, errors: Sequence[float], epochs: int) -> float:
+        """The rate of the next epoch; arguments as for `Plateau`."""
+        return lr * (1 + math.cos(math.pi * len(errors) / epochs)) / 2
+
+
 def graph_loader(
     source: AnyBatcher,
     batch_size: int,

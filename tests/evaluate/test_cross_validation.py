@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from infograph.evaluate import Gram, cross_validate
-from infograph.evaluate.cross_validation import VECTOR_CLASSIFIERS, _Space
+from infograph.evaluate.judges import VECTOR_CLASSIFIERS, Space
 
 C = (1e-2, 1.0, 10.0)
 NEIGHBOURS = (1, 3, 5, 11)
@@ -122,7 +122,7 @@ def test_test_vectors_do_not_reach_what_is_fitted():
     train, test = np.split(np.random.default_rng(0).permutation(80), [60])
     moved = x.copy()
     moved[test] = 1e3 * moved[test] + 7
-    spaces = [_Space(each, train, test, scale=True) for each in (x, moved)]
+    spaces = [Space(each, train, test, scale=True) for each in (x, moved)]
     for name in VECTOR_CLASSIFIERS:
         a, b = (space.matrix(name)[:60] for space in spaces)
         np.testing.assert_array_equal(a, b)
@@ -163,7 +163,7 @@ def test_equal_scores_choose_the_smallest_value():
 def test_equal_graphs_are_equally_near_whatever_the_rounding():
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(7, 33)) * 1e3 + 0.1)[rng.integers(7, size=120)]
-    ranks = _Space(x, np.arange(90), np.arange(90, 120), scale=True).matrix("knn")
+    ranks = Space(x, np.arange(90), np.arange(90, 120), scale=True).matrix("knn")
     for row in range(120):
         assert np.all(ranks[row, (x[:90] == x[row]).all(axis=1)] == 0)
         assert len(np.unique(ranks[row])) == 7
