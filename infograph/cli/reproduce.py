@@ -240,3 +240,37 @@ def table2(
         lines.append((each["settings"]["target"], each["settings"]["objective"], error, each["unit"]))
     content = [{key: value for key, value in each.items() if key != "test_errors"} for each in found]
     return content, [table(("target", "method", "test error", "unit"), lines, texts=(1, 3))]
+
+
+@reproduce.command()
+@opt.verb
+def vectors(
+    running: RunOptions,
+    data: Annotated[str, opt.option("Development sets, or one role: choosing, unseen, finalists.", "A,B")],
+    method: Annotated[str, opt.option("Methods; all for all.", "A,B")] = "all",
+    seeds: Annotated[str, opt.option("The first and the last seed.", "A-B")] = "0-9",
+) -> Output:
+    """What vectors are worth on the development sets of docs/choosing_defaults.md.
+
+    Examples:
+        infograph reproduce vectors --data MUTAG --method untrained,paper --seeds 0-1
+    """
+    from infograph.cells import pick_names
+    from infograph.evaluate import Evaluation, merge
+    from infograph.paper.vectors import METHODS, SETS, vector_cells
+
+    role = [name for name, each in SETS.items() if each.role == data]
+    columns = role or pick_names("data set", opt.names(data) or [], SETS)
+    rows = pick_names("method", opt.names(method) or [], METHODS)
+    first, _, last = seeds.partition("-")
+    found = running.run([vector_cells(columns, rows, range(int(first), int(last or first) + 1))])
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for each in found:
+        groups.setdefault((each["settings"]["data"], each["settings"]["method"]), []).append(each)
+    lines, content = [], []
+    for (name, of), results in sorted(groups.items()):
+        known = [Evaluation.from_dict(each["evaluation"]) for each in results if "evaluation" in each]
+        score = merge(known).leak_free() if known else None
+        content.append({"data": name, "method": of, "score": None if score is None else score.in_table[:2]})
+        lines.append((name, of, results[0].get("empty", "") if score is None else str(score)))
+    return content, [table(("data", "method", "score"), lines, texts=(1, 2))]

@@ -17,6 +17,7 @@ from infograph.evaluate.published import paper_table1
 from infograph.jobs import Lost, run
 from infograph.paper.table1 import compute_table1, table1_cells, variant_cells
 from infograph.paper.table2 import compute_table2, plan_table2
+from infograph.paper.vectors import compute_vectors
 from infograph.progress import Progress, Watcher
 
 
@@ -110,7 +111,8 @@ def _one(cell: Cell, results: Path, until: float | None, watcher: Watcher = _loo
 
 def compute(cell: Cell, work: Path, watchers: Sequence[Watcher] = ()) -> Result:
     """The result of a cell of any table."""
-    return (compute_table2 if cell.table == "table2" else compute_table1)(cell, work, watchers=watchers)
+    table = {"table2": compute_table2, "vectors": compute_vectors}.get(cell.table, compute_table1)
+    return table(cell, work, watchers=watchers)
 
 
 @dataclass(frozen=True)
