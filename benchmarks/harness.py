@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 
 def options_of(description: str | None) -> argparse.ArgumentParser:
     """A parser with the option that all have."""
@@ -46,6 +44,8 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def matrix_product_peak(rows: int = 2048, dim: int = 512, repeats: int = 200) -> float:
     """GFLOP/s of a (rows, dim) @ (dim, dim) product in float32, the best of some runs."""
+    import torch  # here: what is measured in a process of its own must not carry it along
+
     a, b = torch.randn(rows, dim), torch.randn(dim, dim)
     best = min(seconds(lambda: torch.mm(a, b))[0] for _ in range(repeats))
     return 2 * rows * dim * dim / best / 1e9
