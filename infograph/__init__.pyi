@@ -4,6 +4,7 @@ from infograph.baselines.graph2vec import Sub2Vec as Sub2Vec
 from infograph.baselines.graphlets import Graphlets as Graphlets
 from infograph.baselines.laplacian import MultiscaleLaplacian as MultiscaleLaplacian
 from infograph.baselines.node2vec import Node2Vec as Node2Vec
+from infograph.baselines.profile import LocalTopologicalProfile as LocalTopologicalProfile
 from infograph.baselines.random_walk import RandomWalk as RandomWalk
 from infograph.baselines.references import AtomCounts as AtomCounts
 from infograph.baselines.references import DegreeHistogram as DegreeHistogram
@@ -11,6 +12,7 @@ from infograph.baselines.references import FingerprintForest as FingerprintFores
 from infograph.baselines.references import LabelHistogram as LabelHistogram
 from infograph.baselines.references import MeanPredictor as MeanPredictor
 from infograph.baselines.shortest_path import ShortestPath as ShortestPath
+from infograph.baselines.wl import OptimalAssignment as OptimalAssignment
 from infograph.baselines.wl import WeisfeilerLehman as WeisfeilerLehman
 from infograph.data.cleaning import resolve_duplicates as resolve_duplicates
 from infograph.data.convert import as_graphset as as_graphset
@@ -25,7 +27,9 @@ from infograph.data.read import read_graphs as read_graphs
 from infograph.data.read import write_rejected as write_rejected
 from infograph.data.schema import Column as Column
 from infograph.data.schema import Schema as Schema
+from infograph.data.splits import deterministic_scaffold_split as deterministic_scaffold_split
 from infograph.data.splits import random_split as random_split
+from infograph.data.splits import scaffold_groups as scaffold_groups
 from infograph.data.splits import scaffold_split as scaffold_split
 from infograph.data.splits import semi_supervised_split as semi_supervised_split
 from infograph.estimators.architecture import ENN as ENN
@@ -62,6 +66,7 @@ from infograph.objectives.infograph_star import InfoGraphWithLabels as InfoGraph
 from infograph.objectives.objective import LossTerms as LossTerms
 from infograph.objectives.objective import Objective as Objective
 from infograph.objectives.objective import Supervised as Supervised
+from infograph.train.loop import Cosine as Cosine
 from infograph.train.loop import Plateau as Plateau
 
 __version__: str

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from infograph.nn.batch import Batch
+from infograph.nn.batch import Batch, Identity, SparseMatrix
 from infograph.nn.norm import all_join, all_sum, first_place
 from infograph.objectives.bounds import Bound, Pairs
 from infograph.objectives.discriminator import Discriminator, patches_of
@@ -42,14 +42,18 @@ class LocalGlobal(nn.Module):
         bound: Bound,
         weighting: Weighting = "graph",
         patches: Patches = "all",
+        max_patches: int | None = None,
         memory_mb: float = 512.0,
     ) -> None:
         super().__init__()
         self.discriminator, self.bound = discriminator, bound
-        self.weighting, self.patches, self.memory_mb = weighting, patches, memory_mb
+        self.weighting, self.patches = weighting, patches
+        self.max_patches, self.memory_mb = max_patches, memory_mb
 
     def forward(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Contrast:
         """The loss of a batch of at least two graphs."""
+        if self.max_patches is not None and int(batch.sizes.max()) > self.max_patches:
+            states, batch = draw_patches(states, batch, self.max_patches)
         rows, whole = self._prepare(states, vectors, batch)
         learned = [each for each in self.discriminator.parameters() if each.requires_grad]
         pairs_of, n_graphs = pair_weights(batch, self.weighting, vectors.dtype)
@@ -84,6 +88,34 @@ class LocalGlobal(nn.Module):
         fitting = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * rows[0].element_size()))
         size = max(16, min(CACHE_ROWS, fitting))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def draw_patches(states: Sequence[Tensor], batch: Batch, most: int) -> tuple[list[Tensor], Batch]:
+    """States and batch of at most `most` nodes of every graph, drawn without replacement.
+
+    A drawn node counts for all that it stands for, so that the expectation of every weight of a pair, and so
+    of the loss of bounds that are means over pairs, is what it is without drawing.
+    """
+    members, device = batch.members, batch.sizes.device
+    graph = torch.repeat_interleave(members.ptr.diff())  # (entries,)
+    times = members.value.long()
+    colour, owner = (torch.repeat_interleave(each, times) for each in (members.index, graph))  # (N,)
+    order = torch.argsort(owner + torch.rand(len(owner), device=device, dtype=torch.float64))
+    first = torch.cat([owner.new_zeros(1), batch.sizes.cumsum(0)])
+    place = torch.arange(len(owner), device=device) - first[owner]
+    kept = order[place < most]  # `owner` is sorted, and the order leaves graphs where they are
+    rows, row = torch.unique(colour[kept], return_inverse=True)
+    pairs, counts = torch.unique(owner[kept] * len(rows) + row, return_counts=True)
+    owner, row = pairs // len(rows), pairs % len(rows)
+    share = batch.sizes / batch.sizes.clamp(max=most)  # (G,) nodes that a drawn one stands for
+    ptr = torch.cat([first[:1], torch.bincount(owner, minlength=len(batch.sizes)).cumsum(0)])
+    drawn = SparseMatrix(ptr, row, counts * share[owner], (len(batch.sizes), len(rows)))
+    chosen = [rows]
+    for round_ in reversed(batch.rounds[1:]):
+        chosen.append(chosen[-1] if isinstance(round_.own, Identity) else round_.own.index[chosen[-1]])
+    last = replace(batch.rounds[-1], own=Identity(), members=drawn)
+    states = [state[index] for state, index in zip(states, reversed(chosen), strict=True)]
+    return states, replace(batch, rounds=[last] * len(states))
 
 
 def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tuple[PairsOf, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -42,6 +42,8 @@ class MutualInformation(Spec):
         prior: weight of Deep InfoMax's prior term; the paper has none.
         colours: weight of a linear map that gives back, from a graph's vector, how many nodes of each
             Weisfeiler-Lehman colour the graph has; the paper has none.
+        max_patches: how many nodes of a graph are contrasted in an update, drawn at random; None for all, as
+            in the paper.
         memory_mb: what the score matrix and its activations may take at a time.
     """
 
@@ -51,6 +53,7 @@ class MutualInformation(Spec):
     patches: Patches = "all"
     prior: float = 0.0
     colours: float = 0.0
+    max_patches: int | None = None
     memory_mb: float = 512.0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -60,6 +63,7 @@ class MutualInformation(Spec):
         "patches": [StrOptions({"all", "last"})],
         "prior": [Interval(Real, 0, None, closed="left")],
         "colours": [Interval(Real, 0, None, closed="left")],
+        "max_patches": [None, Interval(Integral, 1, None, closed="left")],
         "memory_mb": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -73,7 +77,7 @@ class MutualInformation(Spec):
         if not isinstance(make, str):
             _check_discriminator(made, width, encoder.dim)
         bound = BOUNDS[self.bound] if isinstance(self.bound, str) else self.bound
-        return LocalGlobal(made, bound, self.weighting, self.patches, self.memory_mb)
+        return LocalGlobal(made, bound, self.weighting, self.patches, self.max_patches, self.memory_mb)
 
     def build(self, encoder: GraphEncoder) -> nn.ModuleDict:
         """What is trained: the encoder, and whatever else the loss needs."""

@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
-from infograph import Graphlets, RandomWalk, ShortestPath, WeisfeilerLehman, as_graphset, load_dataset
+from infograph import (
+    Graphlets,
+    OptimalAssignment,
+    RandomWalk,
+    ShortestPath,
+    WeisfeilerLehman,
+    as_graphset,
+    load_dataset,
+)
 from infograph.baselines.graphlets import PAIRS, five_node_types
 from infograph.baselines.random_walk import largest_norm
 from infograph.baselines.words import find_tokens, inner_products, sort_tokens
@@ -43,6 +51,12 @@ def products(counter, **options):
     return gram
 
 
+def smaller_counts(kernel, graphs):
+    """The oracle of optimal assignment: nodes of each colour that both graphs have."""
+    counters = [wl_counter(one, rounds=kernel.rounds) for one in graphs]
+    return [[sum(min(x[k], y[k]) for k in x) for y in counters] for x in counters]
+
+
 def inverses(**options):
     """The oracle of random walks."""
     return lambda kernel, graphs: [
@@ -54,6 +68,7 @@ NONE, BOND = {"edge_columns": []}, {"edge_columns": ["bond"]}
 ORACLES = {
     "wl 0": (WeisfeilerLehman(0, **NONE), products(wl_counter, rounds=0)),
     "wl 3": (WeisfeilerLehman(3, **NONE), products(wl_counter, rounds=3)),
+    "wl-oa": (OptimalAssignment(2, **NONE), smaller_counts),
     "wl with bonds": (WeisfeilerLehman(2, **BOND), products(wl_counter, rounds=2, bonds=True)),
     "wl of degrees": (
         WeisfeilerLehman(2, **NONE, node_features="degree"),

@@ -82,7 +82,7 @@ def test_json_gives_everything_back_and_a_damaged_record_is_refused():
     for changed, message in (
         ({"format": 0}, "in format 1"),
         ({"plan": {}}, r"damaged \(KeyError"),
-        ({"seeds": [0, 1, 2]}, r"scores of 'x' with svm-rbf are not of shape \(3, 4, 3\)"),
+        ({"seeds": [0, 1, 2]}, "scores of 'x' with svm-rbf have the shapes"),
     ):
         with pytest.raises(InvalidParameter, match=message):
             Evaluation.from_dict({**record, **changed})

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from infograph import GIN, Bound, Discriminator, MutualInformation, load_dataset
 from infograph.nn.norm import WeightedBatchNorm
 from infograph.objectives.bounds import BOUNDS, Pairs
-from infograph.objectives.discriminator import ConditionedDiscriminator, FeedForward, patches_of
-from infograph.objectives.infograph import PriorMatcher
+from infograph.objectives.contrast import draw_patches
+from infograph.objectives.discriminator import (
+    ConditionedDiscriminator,
+    CosineDiscriminator,
+    FeedForward,
+    patches_of,
+)
+from infograph.objectives.infograph import ColourDecoder, PriorMatcher
 
 
 class Bilinear(Discriminator):
@@ -54,9 +60,11 @@ def node_scores(net, batch):
     vectors = net.encoder.vectors(states, batch)
     discriminator = net.local_global.discriminator
     patches = patches_of(states, batch) if net.local_global.patches == "all" else states[-1]
-    if isinstance(discriminator, ConditionedDiscriminator):  # its norm counts equal graphs
-        vectors = discriminator.project(vectors, batch.copies)
-        return (discriminator.local(patches) @ vectors.T)[batch.node_colour][:, batch.which]
+    if isinstance(discriminator, ConditionedDiscriminator | CosineDiscriminator):  # norms count equal graphs
+        vectors, local = discriminator.project(vectors, batch.copies), discriminator.local(patches)
+        if isinstance(discriminator, CosineDiscriminator):
+            local = local / local.norm(dim=1, keepdim=True)
+        return (local @ vectors.T)[batch.node_colour][:, batch.which]
     return discriminator(patches, vectors)[batch.node_colour][:, batch.which]
 
 
@@ -84,7 +92,7 @@ CASES = [
     {"bound": bound, "weighting": weighting, "discriminator": discriminator}
     for bound in ("jsd", "dv", "infonce", NWJ())
     for weighting in ("graph", "node")
-    for discriminator in ("paper", "conditioned", Bilinear)
+    for discriminator in ("paper", "conditioned", "cosine", Bilinear)
 ] + [{"patches": "last"}, {"patches": "last", "discriminator": Bilinear, "bound": "infonce"}]
 
 
@@ -107,6 +115,56 @@ def test_loss_and_gradients_are_those_of_all_pairs(case, memory_mb):
     for slope, other in zip(slopes, wanted, strict=True):
         slope, other = (torch.zeros(()) if each is None else each for each in (slope, other))
         torch.testing.assert_close(slope, other.expand_as(slope), rtol=1e-8, atol=1e-11 * largest)
+
+
+@pytest.mark.parametrize("weighting", ["graph", "node"])
+@pytest.mark.parametrize("bound", ["jsd", "infonce"])
+def test_drawn_patches_give_the_loss_in_the_mean(bound, weighting):
+    net, batch, _ = small_batch(bound=bound, weighting=weighting, discriminator="conditioned")
+    states = net.encoder(batch)
+    vectors = net.encoder.vectors(states, batch)
+    whole = net.local_global(states, vectors, batch).loss
+    net.local_global.max_patches = int(batch.sizes.max())
+    assert net.local_global(states, vectors, batch).loss.item() == whole.item()  # nothing is drawn
+    net.local_global.max_patches = 3
+    torch.manual_seed(0)
+    found = torch.stack([net.local_global(states, vectors, batch).loss.detach() for _ in range(2000)])
+    assert abs(found.mean() - whole.detach()) < 4 * found.std() / 2000**0.5 and found.std() > 0
+
+
+def test_drawn_patches_are_nodes_of_their_graphs():
+    net, batch, _ = small_batch()
+    states = net.encoder(batch)
+    for most in (1, 4, 16):
+        some, drawn = draw_patches(states, batch, most)
+        members = drawn.members
+        graph = torch.repeat_interleave(members.ptr.diff())
+        totals = torch.zeros(len(batch.sizes)).index_add(0, graph, members.value.float())
+        torch.testing.assert_close(totals, batch.sizes.float())  # drawn nodes stand for all
+        every = patches_of(states, batch)
+        for row, patch in zip(members.index.tolist(), patches_of(some, drawn)[members.index], strict=True):
+            assert (every == patch).all(1).any(), row
+
+
+def test_colours_are_given_back():
+    graphs = load_dataset("MUTAG")[:60]
+    torch.manual_seed(0)
+    encoder = GIN(layers=2).build(graphs.schema, 64)
+    batch = encoder.source(graphs).batch(np.arange(60))
+    decoder = ColourDecoder(64)
+    sketch = decoder.sketch(batch).reshape(len(batch.distinct), decoder.ROUNDS, decoder.BUCKETS)
+    for k, counts in enumerate(np.expm1(sketch).sum(2).T):  # every round counts every node once
+        np.testing.assert_allclose(counts, batch.sizes.numpy() * np.ones(1), rtol=1e-3, err_msg=str(k))
+    vectors = encoder.vectors(encoder(batch), batch).detach()
+    optimiser = torch.optim.Adam(decoder.parameters(), 0.05)
+    losses = []
+    for _ in range(60):
+        loss = decoder(vectors, batch)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 < 0.8 < losses[0]
 
 
 class Silent(Discriminator):
