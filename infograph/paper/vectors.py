@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,16 @@ from infograph.data.splits import scaffold_groups
 from infograph.errors import InfoGraphError
 from infograph.estimators.architecture import GIN
 from infograph.estimators.infograph import InfoGraph, UntrainedGIN
-from infograph.evaluate import cross_validate
+from infograph.evaluate import Evaluation, cross_validate, merge, paired_test
 from infograph.evaluate.compare import blames_method, represent
+from infograph.evaluate.judges import SCORINGS
 from infograph.objectives.infograph import MutualInformation
 from infograph.paper.candidates import Averaged, Masked, Views
 from infograph.progress import Watcher
 from infograph.train.loop import Cosine
 
 CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(10)
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -180,3 +182,66 @@ def compute_vectors(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ())
     took = {"represent_seconds": middle - began, "evaluate_seconds": time.perf_counter() - middle}
     history = getattr(model, "history_", [])
     return {"evaluation": evaluation.to_dict(), "history": history[-1:], "measured": took}
+
+
+# ---- what decides
+
+
+@dataclass(frozen=True)
+class Duel:
+    """A candidate against the better untrained encoder on one set, over some seeds."""
+
+    data: str
+    candidate: str
+    reference: str  # which untrained encoder
+    mean: float  # of the candidate, in per cent where that is usual
+    other: float
+    gain: float  # better by so much; relative for errors
+    p_value: float  # after Holm's correction over the candidates of the round
+
+    @property
+    def verdict(self) -> int:
+        """1 for a win, -1 for a loss, 0 where the folds cannot tell."""
+        return int(np.sign(self.gain)) if self.p_value < LEVEL else 0
+
+
+def evaluation_of(results: Path, data: str, method: str, seeds: Sequence[int]) -> Evaluation | None:
+    """The evaluation of a method on a set over some seeds; None where one is missing."""
+    found = [vector_cell(data, method, seed).read(results) for seed in seeds]
+    if any(each is None or "evaluation" not in each for each in found):
+        return None
+    return merge(Evaluation.from_dict(each["evaluation"]) for each in found if each is not None)
+
+
+def duels(results: Path, data: str, candidates: Mapping[str, str], seeds: Sequence[int]) -> list[Duel]:
+    """Candidates, each with the name of its own untrained encoder, on one set by the rule of the protocol."""
+    known = {
+        name: evaluation_of(results, data, name, seeds)
+        for name in {*candidates, *candidates.values(), "untrained"}
+    }
+    found = []
+    for name, own in candidates.items():
+        mine = known[name]
+        others = {each: known[each] for each in dict.fromkeys((own, "untrained"))}
+        if mine is None or None in others.values():
+            continue
+        lower = SCORINGS[mine.scoring].lower
+        reference = (min if lower else max)(others, key=lambda each: others[each].mean)  # type: ignore[union-attr]
+        other = others[reference]
+        assert other is not None
+        test = paired_test(mine, other)
+        gain = test.difference / other.mean if lower else test.difference
+        figures = (score.leak_free().in_table[0] for score in (mine, other))
+        found.append(Duel(data, name, reference, *figures, gain, test.p_value))
+    adjusted = holm([each.p_value for each in found])
+    return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction: the k-th smallest of n is multiplied with n - k + 1, and never falls."""
+    order = np.argsort(p_values)
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, p_values[place] * (len(p_values) - rank)))
+        adjusted[place] = largest
+    return adjusted
