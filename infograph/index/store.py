@@ -51,11 +51,14 @@ class Store:
         for name, values in {"ids": ids, **columns}.items():
             if len(values) != len(found):
                 raise InvalidParameter(f"{len(found)} vectors, but {len(values)} values of {name!r}")
-        store = cls(ids, found, norms_of(found), columns, graphs)
-        if len(store.positions) < len(ids):
-            twice = Counter(map(str, ids.tolist())).most_common(1)[0][0]
+        return cls(ids, found, norms_of(found), columns, graphs).check_ids()
+
+    def check_ids(self) -> Store:
+        """The same; refused if an id stands twice."""
+        if len(self.positions) < len(self.ids):
+            twice = Counter(map(str, self.ids.tolist())).most_common(1)[0][0]
             raise InvalidParameter(f"the id {twice!r} stands twice: the ids of an index must be different")
-        return store
+        return self
 
     @classmethod
     def of_graphs(cls, graphs: GraphSet, vectors: Any, names: Iterable[str] | None = None) -> Store:
@@ -194,10 +197,10 @@ def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
     if verify:
         try:
             check_vectors(vectors, ids)
+            check_vectors(store.norms[:, None], ids)
+            store.check_ids()
         except InvalidParameter as error:
             raise InvalidFile(f"{folder} is damaged ({error}): {AGAIN}") from error
-        if not np.isfinite(store.norms).all() or len(store.positions) < len(ids):
-            raise InvalidFile(f"{folder} is damaged: its lengths or ids cannot be right; {AGAIN}")
     return settings, store
 
 
