@@ -98,14 +98,14 @@ def compare_encoder(setup: Setup, repeats: int) -> dict[str, Any]:
     took, expected = alternate(ours, theirs, repeats)
     with FlopCounterMode(display=False) as counter:
         ours(0)
-    matrices = encoder.edge(batches[0].kinds)
+    switching, _ = encoder.edge(batches[0].kinds)
     return {
         "case": f"enn-s2s, forward and backward, {BATCH} molecules",
         "seconds": took,
         "reference_seconds": expected,
         "times_faster": expected / took,
         "difference": float((ours(0) - theirs(0)).detach().abs().max()),
-        "hidden_units_left": matrices.switching.shape[1],
+        "hidden_units_left": switching.shape[1],
         "gflops_per_second": counter.get_total_flops() / took / 1e9,
     }
 

@@ -54,8 +54,10 @@ def check_vectors(vectors: Any, ids: NDArray[Any] | None = None) -> Vectors:
     if found.ndim != 2 or not found.size:
         raise InvalidParameter(f"vectors of shape {found.shape}: expected (G, D), one row for each graph")
     for start in range(0, len(found), BLOCK):
-        largest = np.abs(found[start : start + BLOCK]).max(axis=1)
-        bad = np.flatnonzero(~(largest < LONGEST / np.sqrt(found.shape[1]))) + start  # NaN, too
+        block = found[start : start + BLOCK]
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("gd,gd->g", block, block)
+        bad = np.flatnonzero(~(squares < LONGEST**2)) + start  # NaN, too
         if len(bad):
             name = "" if ids is None else f" of graph {ids[bad[:1]].tolist()[0]!r}"
             raise InvalidParameter(

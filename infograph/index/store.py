@@ -51,11 +51,14 @@ class Store:
         for name, values in {"ids": ids, **columns}.items():
             if len(values) != len(found):
                 raise InvalidParameter(f"{len(found)} vectors, but {len(values)} values of {name!r}")
-        store = cls(ids, found, norms_of(found), columns, graphs)
-        if len(store.positions) < len(ids):
-            twice = Counter(map(str, ids.tolist())).most_common(1)[0][0]
+        return cls(ids, found, norms_of(found), columns, graphs).check_ids()
+
+    def check_ids(self) -> Store:
+        """The same; refused if an id stands twice."""
+        if len(self.positions) < len(self.ids):
+            twice = Counter(map(str, self.ids.tolist())).most_common(1)[0][0]
             raise InvalidParameter(f"the id {twice!r} stands twice: the ids of an index must be different")
-        return store
+        return self
 
     @classmethod
     def of_graphs(cls, graphs: GraphSet, vectors: Any, names: Iterable[str] | None = None) -> Store:
@@ -190,20 +193,28 @@ def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
     lengths = {(len(ids if graphs is None else graphs),), *(v.shape[:1] for v in (ids, *columns.values()))}
     if vectors.dtype != np.float32 or norms.dtype != np.float64 or len(lengths) > 1:
         raise InvalidFile(f"{folder} is damaged: its arrays do not fit together; {AGAIN}")
-    if not verify:
-        return settings, Store(np.array(ids), vectors, np.array(norms), columns, graphs)
-    try:
-        return settings, Store.of(np.array(ids), vectors, columns, graphs)
-    except InvalidParameter as error:
-        raise InvalidFile(f"{folder} is damaged ({error}): {AGAIN}") from error
+    store = Store(np.array(ids), vectors, np.array(norms), columns, graphs)
+    if verify:
+        try:
+            check_vectors(vectors, ids)
+            check_vectors(store.norms[:, None], ids)
+            store.check_ids()
+        except InvalidParameter as error:
+            raise InvalidFile(f"{folder} is damaged ({error}): {AGAIN}") from error
+    return settings, store
 
 
 def _checksum(path: Path, *, only_size: bool = False) -> list[int]:
     """Size and CRC-32 of a file, or its size alone."""
     if not path.is_file():
         raise FileMissing(f"{path} is missing: {AGAIN}")
-    size = path.stat().st_size
-    return [size] if only_size else [size, zlib.crc32(np.memmap(path, mode="r").data) if size else 0]
+    size, crc = path.stat().st_size, 0
+    if only_size:
+        return [size]
+    with path.open("rb") as file:  # faster than a map of the file, whose pages stay in memory
+        while chunk := file.read(1 << 20):
+            crc = zlib.crc32(chunk, crc)
+    return [size, crc]
 
 
 def _write_columns(folder: Path, columns: Mapping[str, NDArray[Any]]) -> None:
