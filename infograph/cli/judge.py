@@ -18,6 +18,7 @@ METHODS = (
     "and degrees."
 )
 COMPARED = "The folder for the table and the results per method. [default: runs/compare-SOURCE]"
+SCORING = "accuracy, roc_auc, average_precision; rmse, mae, r2. [default: accuracy; rmse of numbers]"
 JUDGED = "A file of vectors, or a model folder."
 WHAT = "A model folder, a file of vectors, graphs, or a data set's name."
 TRAINED = "A model folder, or the result file of a table's cell."
@@ -29,36 +30,50 @@ def evaluate(
     reading: opt.ReadingOptions,
     source: opt.MaybeSource = None,
     classifier: opt.Classifiers = "svm-rbf",
+    scoring: Annotated[str | None, opt.judges(SCORING, "NAME")] = None,
+    scaffolds: Annotated[bool, opt.judges("No scaffold is in two folds.", "--scaffolds")] = False,
     judging: opt.JudgeOptions = opt.USUAL,
     seed: opt.FirstSeed = 0,
 ) -> Output:
     """Cross-validate how well vectors predict a column, with nothing chosen on test folds.
+
+    The column holds classes or measured values; several columns (--label a,b) are judged by their mean.
 
     All repeats judge the same vectors; infograph study trains anew for each.
 
     Examples:
         infograph evaluate model MUTAG
         infograph evaluate vectors.parquet --label y --classifier svm-rbf,logistic
+        infograph evaluate model molecules.csv --label logS --scaffolds --classifier ridge-rbf,forest
     """
-    from infograph.data.labels import as_classes, is_known
+    import numpy as np
+
+    from infograph.data.labels import is_known
+    from infograph.data.splits import group_by_scaffold
     from infograph.data.units import LABEL
     from infograph.evaluate.compare import score_rows
     from infograph.evaluate.cross_validation import cross_validate
     from infograph.index.graph_index import represent
 
+    labels = opt.names(reading.label) or [LABEL]
+    several = len(labels) > 1
+    reading = replace(reading, label=None) if several else reading
     vectors = represent(which, reading.reader(source))
-    label = reading.label or LABEL
-    if source is not None:  # reading has called the label y
-        own = {label if name == LABEL else name: values for name, values in vectors.columns.items()}
+    if source is not None and not several:  # reading has called the label y
+        own = {labels[0] if name == LABEL else name: values for name, values in vectors.columns.items()}
         vectors = replace(vectors, columns=own)
-    values = as_classes(vectors.column(label), label)
-    judged = vectors.usable & is_known(values)
+    columns = [vectors.column(name) for name in labels]
+    values = np.column_stack(columns) if several else columns[0]
+    judged = vectors.usable & np.logical_or.reduce([is_known(column) for column in columns])
+    groups = group_by_scaffold(vectors.column("smiles")[judged]) if scaffolds else None
     left_out = int((~judged).sum())
     with Report() as watch:
         evaluation = cross_validate(
             vectors.vectors[judged],
             values[judged],
             classifiers=opt.names(classifier) or (),
+            scoring=scoring,
+            groups=groups,
             random_state=seed,
             progress=watch.count("cross-validation"),
             **vars(judging),
@@ -66,9 +81,10 @@ def evaluate(
     if left_out:
         say(f"{left_out} graphs without a vector or a label were left out.")
     rows, n_graphs = score_rows(evaluation), evaluation.plan.n_graphs
-    content = {"label": label, "graphs": n_graphs, "left_out": left_out}
+    content: dict[str, Any] = {"label": ", ".join(labels), "graphs": n_graphs, "left_out": left_out}
+    content["scoring"] = evaluation.scoring
     content |= {"table": [row.to_dict() for row in rows], "evaluation": evaluation.to_dict()}
-    return content, [score_table("classifier", rows), f"{n_graphs:,} graphs, {judging}"]
+    return content, [score_table("classifier", rows, evaluation.scoring), f"{n_graphs:,} graphs, {judging}"]
 
 
 @opt.verb

@@ -65,7 +65,7 @@ HELD_OUT = "0.1, at most 10000"
 NEIGHBOURS = "umap and tsne keep neighbourhoods, pca distances."
 SOURCE = "A file or folder of graphs, or a data set's name."
 MAYBE_SOURCE = "The graphs; not needed where a file of vectors holds the column."
-CLASSIFIERS = "svm-rbf, svm-linear, logistic, knn; of several, the best on the inner folds."
+CLASSIFIERS = "svm-rbf, svm-linear, logistic, ridge, ridge-rbf, forest, knn; of several, the best inside."
 LAM = "Weight of InfoGraph's term; 1e-3,1e-4 tries both, as do --weight-decay and --lr."
 OBJECTIVES = (
     "infograph-star, infograph, mean-teacher, supervised, pi-model, vat; for classes pseudo-label, entropy."

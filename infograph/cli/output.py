@@ -69,13 +69,14 @@ def table(
     return made
 
 
-def score_table(head: str, rows: Iterable[Row]) -> Table:
-    """Accuracies in per cent."""
+def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Table:
+    """Accuracies in per cent, or other figures."""
+    unit, digits = ("", 3) if scoring in ("rmse", "mae", "r2") else (" %", 1)
     lines = []
     for row in rows:
-        deviation = "" if math.isnan(row.std) else f" ± {row.std:.1f}"
-        lines.append((row.method, f"{row.mean:.1f} %{deviation}", row.note))
-    return table((head, "accuracy", ""), lines, texts=(2,))
+        deviation = "" if math.isnan(row.std) else f" ± {row.std:.{digits}f}"
+        lines.append((row.method, f"{row.mean:.{digits}f}{unit}{deviation}", row.note))
+    return table((head, scoring, ""), lines, texts=(2,))
 
 
 def error_table(rows: Iterable[ErrorRow]) -> Table:

@@ -53,7 +53,7 @@ class MoleculeSet:
         """The molecules; a single task is the graph column `y`, several have their own names."""
         from infograph.data.read import read_graphs
 
-        graphs = read_graphs(path, errors="skip")  # some SMILES of Tox21 no longer parse
+        graphs = read_graphs(path, errors="skip", stereo=False)  # some SMILES of Tox21 do not parse
         names = [column.name for column in graphs.schema.graph if column.name not in IGNORED]
         if self.tasks == 1:
             own = next((name for name in names if name in self.target), "")

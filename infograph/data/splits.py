@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,8 +166,13 @@ def split_by_scaffold(
 
 def scaffold_groups(graphs: GraphSet) -> IntArray:
     """A number per molecule, equal for those with one scaffold; a molecule without rings is alone. (G,)."""
-    found = scaffolds(graphs)
-    keys = np.where(found == "", np.char.add("acyclic ", smiles_of(graphs)), found)
+    return group_by_scaffold(smiles_of(graphs))
+
+
+def group_by_scaffold(smiles: NDArray[Any]) -> IntArray:
+    """The same by their SMILES."""
+    found = _scaffolds(smiles)
+    keys = np.where(found == "", np.char.add("acyclic ", smiles.astype(np.str_)), found)
     return np.asarray(np.unique(keys, return_inverse=True)[1])
 
 
@@ -193,6 +199,10 @@ def scaffolds(graphs: GraphSet) -> NDArray[np.str_]:
 
     It is empty for molecules without rings.
     """
+    return _scaffolds(smiles_of(graphs))
+
+
+def _scaffolds(smiles: NDArray[Any]) -> NDArray[np.str_]:
     try:
         from rdkit import Chem, rdBase
     except ImportError as error:
@@ -202,7 +212,7 @@ def scaffolds(graphs: GraphSet) -> NDArray[np.str_]:
         mol = Chem.MolFromSmiles(smiles)
         return "" if mol is None else str(Chem.MolToSmiles(Chem.MurckoDecompose(mol), isomericSmiles=False))
 
-    distinct, place = np.unique(smiles_of(graphs), return_inverse=True)
+    distinct, place = np.unique(smiles.astype(np.str_), return_inverse=True)
     with rdBase.BlockLogs():
         return np.array([scaffold(str(smiles)) for smiles in distinct], np.str_)[place]
 

@@ -32,6 +32,7 @@ from infograph.errors import (
 from infograph.estimators.base import GraphTransformer
 from infograph.evaluate.cross_validation import Gram, cross_validate
 from infograph.evaluate.evaluation import Evaluation, Plan, Row
+from infograph.evaluate.judges import SCORINGS
 from infograph.io import check_folder
 from infograph.jobs import Lost, OverLimit, limited, run
 from infograph.parameters import changed
@@ -335,10 +336,11 @@ def score_rows(evaluation: Evaluation) -> list[Row]:
     scores = {name: evaluation.select(classifiers=[name]).leak_free() for name in classifiers}
     if len(scores) > 1:
         scores["best on inner folds"] = evaluation.leak_free()
-    rows = [
-        Row.of(name, score, f"single folds ± {100 * score.std_folds:.1f}") for name, score in scores.items()
-    ]
-    return [*rows, Row("majority class", 100 * evaluation.plan.majority)]
+    digits = 1 if SCORINGS[evaluation.scoring].percent else 3
+    notes = {name: f"single folds ± {score.in_table[2]:.{digits}f}" for name, score in scores.items()}
+    rows = [Row.of(name, score, notes[name]) for name, score in scores.items()]
+    by_accuracy = evaluation.scoring == "accuracy" and evaluation.plan.class_sizes
+    return [*rows, Row("majority class", 100 * evaluation.plan.majority)] if by_accuracy else rows
 
 
 @dataclass(frozen=True, eq=False)

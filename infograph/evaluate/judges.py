@@ -2,7 +2,7 @@
 
 Every judge answers for all values of its grid at once, from one matrix that serves all inner folds. SVMs are
 LIBSVM's; "ridge" and "ridge-rbf" are least squares (on -1 and 1 for classes), of which one decomposition
-serves the whole grid; the forest has 500 trees and no grid.
+serves the whole grid; the forest has 500 trees (100 on inner folds) and no grid.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Part = slice | Rows
 VECTOR_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf", "forest")
 VECTOR_REGRESSORS = ("svm-rbf", "svm-linear", "ridge", "ridge-rbf", "forest", "knn")
 GRAM_CLASSIFIERS = ("svm", "knn")
-TREES = 500
+TREES, INNER_TREES = 500, 100  # on test folds, and on inner folds, where they only compare
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,11 @@ def _answers(
         for answer in _least_squares(space.solved(judge, fit), known, grid, judged, needs):
             yield answer, False
     elif judge == "forest":
-        yield _forest(matrix[fit], known, matrix[judged], needs, seed), False
+        tested = np.arange(len(matrix))[judged][0] >= space.n_train
+        yield (
+            _forest(matrix[fit], known, matrix[judged], needs, TREES if tested else INNER_TREES, seed),
+            False,
+        )
     elif judge == "logistic":
         for C in grid:
             model = LogisticRegression(C=C, max_iter=max_iter).fit(matrix[fit], known)
@@ -214,11 +218,13 @@ def _least_squares(
         yield answer.argmax(axis=1) if classes > 1 else answer[:, 0]
 
 
-def _forest(rows: Floats, known: NDArray[Any], asked: Floats, needs: str, seed: int) -> NDArray[Any]:
+def _forest(
+    rows: Floats, known: NDArray[Any], asked: Floats, needs: str, n_trees: int, seed: int
+) -> NDArray[Any]:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     make: Any = RandomForestRegressor if needs == "numbers" else RandomForestClassifier
-    model = make(TREES, max_features="sqrt", random_state=seed).fit(rows, known)
+    model = make(n_trees, max_features="sqrt", random_state=seed).fit(rows, known)
     return np.asarray(model.predict_proba(asked)[:, 1] if needs == "ranks" else model.predict(asked))
 
 

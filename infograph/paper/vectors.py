@@ -231,8 +231,8 @@ def duels(results: Path, data: str, candidates: Mapping[str, str], seeds: Sequen
         assert other is not None
         test = paired_test(mine, other)
         gain = test.difference / other.mean if lower else test.difference
-        figures = (score.leak_free().in_table[0] for score in (mine, other))
-        found.append(Duel(data, name, reference, *figures, gain, test.p_value))
+        own_mean, mean = (score.leak_free().in_table[0] for score in (mine, other))
+        found.append(Duel(data, name, reference, own_mean, mean, gain, test.p_value))
     adjusted = holm([each.p_value for each in found])
     return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]
 

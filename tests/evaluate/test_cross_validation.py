@@ -63,7 +63,7 @@ def model_and_grid(name, train):
     if name == "ridge-rbf":
         return KernelClassifier(gamma=1 / (train.shape[1] * train.var())), {"C": C}
     if name == "forest":
-        return RandomForestClassifier(500, random_state=SEED), {"min_samples_leaf": [1]}
+        return RandomForestClassifier(100, random_state=SEED), {"min_samples_leaf": [1]}
     return KNeighborsClassifier(algorithm="brute"), {"n_neighbors": NEIGHBOURS}
 
 
@@ -99,9 +99,9 @@ def oracle(x, y, name, seed, folds, inner_folds, scale):
         ).fit(a, y[train])
         inner.append(search.cv_results_["mean_test_score"])
         (key, values), *_ = grid.items()
-        outer.append(
-            [model.set_params(**{key: value}).fit(a, y[train]).score(b, y[test]) for value in values]
-        )
+        model = model.set_params(n_estimators=500) if name == "forest" else model
+        fits = (model.set_params(**{key: value}).fit(a, y[train]) for value in values)
+        outer.append([each.score(b, y[test]) for each in fits])
         chosen.append(search.best_params_[key])
     return np.array(inner), np.array(outer), np.array(chosen)
 
