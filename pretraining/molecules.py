@@ -94,7 +94,9 @@ def prepared(work: Path, wheel: Path, n_moses: int) -> GraphSet:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--moses", type=Path, required=True, help="the wheel molsets")
     parser.add_argument("--n-moses", type=int, default=300_000)

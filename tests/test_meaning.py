@@ -26,7 +26,7 @@ from infograph import (
     to_networkx,
     to_pyg,
 )
-from infograph.errors import InvalidGraph, InvalidParameter, TargetWarning
+from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, InvalidTarget, TargetWarning
 from infograph.evaluate import Gram
 
 # ---- labels
@@ -53,6 +53,10 @@ def test_an_unlabelled_graph_is_of_no_class():
     assert scores.to_dict() == cross_validate(vectors[known], y[known], repeats=1).to_dict()
     assert np.isnan(graphs[[0, 1]].graph["y"][0])
     assert np.isnan(to_pyg(graphs)[0].y.item())
+    for marked in (np.where(known, y, -1), np.where(known, y, np.iinfo(np.int64).min).astype(np.int64)):
+        with pytest.raises(InvalidTarget, match="beside 2 other classes: graphs without a label have NaN"):
+            cross_validate(vectors, marked)
+    assert cross_validate(vectors[known], 2 * y[known] - 1, repeats=1).mean > 0.5  # -1 and 1 are classes
 
 
 # ---- PyG
@@ -80,12 +84,17 @@ def test_pyg_and_back_keeps_everything():
             edge_index=arcs,
             edge_attr=torch.rand(2, 2),
             y=torch.tensor([[1.0, i]]),
+            energy=torch.tensor([0.5 * i]),
+            name=f"graph {i}",
         )
         for i in range(3)
     ]
     for one, back in zip(given, to_pyg(as_graphset(given)), strict=True):
         assert torch.equal(back.pos, one.pos) and torch.equal(back.x, one.x)
         assert torch.equal(back.edge_attr, one.edge_attr) and torch.equal(back.y, one.y)
+        assert torch.equal(back.energy, one.energy) and back.name == one.name
+    with pytest.warns(ColumnWarning, match="'mask' of PyG data is neither used nor kept"):
+        as_graphset([data.Data(edge_index=arcs, num_nodes=2, mask=torch.ones(2))] * 2)
     labels = {graph.y.dtype for graph in to_pyg(load_dataset("MUTAG")[:4])}
     assert labels == {torch.int64}
 
@@ -143,6 +152,8 @@ def test_a_gram_matrix_is_known_as_one():
     values = kernel.gram(graphs)
     scores, known = (cross_validate(each, y, repeats=1) for each in (values, Gram(values)))
     assert scores.to_dict() == known.to_dict()
+    rounded = np.triu(values * (1 + 1e-12), 1) + np.tril(values)  # as normalising by hand gives it
+    assert cross_validate(rounded, y, repeats=1).candidates[0].classifier == "svm"
     with pytest.raises(InvalidParameter, match=r"a WeisfeilerLehman came: pass its vectors"):
         cross_validate(kernel, y)
 
@@ -168,6 +179,10 @@ MISSING = {
     "none": (None, True),
     "nan": (float("nan"), True),
     "absent": (..., True),
+    "numpy's nan": (np.float32("nan"), True),
+    "an empty text": ("", True),
+    "pandas' NA": (type("NAType", (), {})(), True),
+    "pandas' NaT": (type("NaTType", (), {})(), True),
     "inf": (float("inf"), False),
 }
 

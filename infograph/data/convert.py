@@ -398,9 +398,9 @@ def categorise(values: NDArray[Any]) -> tuple[tuple[Category, ...], NDArray[np.i
 def plain(value: Any) -> Category | None:
     """A JSON-ready category, or None where it is missing."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and math.isnan(value):
+    if is_missing(value):
         return None
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
+    return value if isinstance(value, str | int | bool) else str(value)
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -418,10 +418,13 @@ def id_array(ids: Sequence[object]) -> NDArray[Any]:
     return np.array(ids, dtype=np.int64) if integers else np.array([str(i) for i in ids], dtype=np.str_)
 
 
+PANDAS = ("NAType", "NaTType")
+
+
 def is_missing(value: object) -> bool:
-    """None, NaN, and pandas' own mark for a missing value."""
-    nan = isinstance(value, float) and math.isnan(value)
-    return value is None or nan or type(value).__name__ == "NAType"
+    """None, NaN of any width, an empty text, and pandas' own marks for a missing value."""
+    nan = isinstance(value, float | np.floating) and math.isnan(value)
+    return value is None or nan or (value.__class__ is str and not value) or type(value).__name__ in PANDAS
 
 
 def _from_tuple(pair: tuple[Any, ...]) -> Record:
@@ -440,6 +443,10 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     return Record(int(features), edges)
 
 
+KNOWN_TO_PYG = {"x", "z", "pos", "edge_index", "edge_attr", "edge_weight", "y", "id"}
+KNOWN_TO_PYG |= {"num_nodes", "batch", "ptr"}
+
+
 def _from_data(data: Any) -> Record:
     """A PyG `Data`. Integers are categories, one column per dimension; `pos` is no encoder's input."""
     if not hasattr(data, "edge_index"):
@@ -452,12 +459,20 @@ def _from_data(data: Any) -> Record:
 
     own, y = getattr(data, "id", None), getattr(data, "y", None)
     labels = [] if y is None else _numpy(y).ravel().tolist()
+    graph = {"y" if len(labels) == 1 else f"y_{i}": value for i, value in enumerate(labels)}
+    for name in set(data.keys()) - KNOWN_TO_PYG if hasattr(data, "keys") else ():
+        value = data[name]
+        if isinstance(value, PLAIN) or getattr(value, "shape", None) in ((), (1,), (1, 1)):
+            graph[name] = value if isinstance(value, PLAIN) else value.item()
+        else:
+            said = "is neither used nor kept: put it into x, edge_attr or y, or remove it"
+            warnings.warn(f"the attribute {name!r} of PyG data {said}", ColumnWarning, stacklevel=2)
     return Record(
         n_nodes=int(data.num_nodes or 0),
         edges=_arcs(np.zeros((2, 0)) if data.edge_index is None else _numpy(data.edge_index)),
         node=columns("x", "z", "pos"),
         edge=columns("edge_attr", "edge_weight"),
-        graph={"y" if len(labels) == 1 else f"y_{i}": value for i, value in enumerate(labels)},
+        graph=graph,
         graph_id=own if isinstance(own, str | int) else None,
     )
 

@@ -9,7 +9,8 @@
 | a cell of `MISSING` in a file ("NA" ...)| missing in a column of numbers (`infograph.data.read`)           |
 | the `unlabelled` value ("?", -999 ...)  | missing; -999, -999.0 and "-999" are the same                    |
 | -1 among classes                        | refused until `unlabelled=-1` says it is missing; a class where  |
-|                                         | the schema of the graphs lists it, or where graphs are judged    |
+|                                         | the schema of the graphs lists it, or where graphs are judged by |
+|                                         | it and one other class                                           |
 | inf                                     | never missing: a mistake, neither a number to learn nor a class  |
 """
 
@@ -502,7 +503,7 @@ def as_numbers(values: NDArray[Any]) -> FloatArray:
 def encode_labels(y: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Codes (G,) of the classes that graphs are judged by, -1 where there is none, and the classes' names.
 
-    A -1 among the labels is a class.
+    A -1 among the labels is a class beside one other, and refused beside several.
     """
     labels = _as_array(y)
     if labels.ndim != 1:
@@ -510,6 +511,12 @@ def encode_labels(y: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     known = ~missing(labels)
     codes, classes = _encode(labels, known, LABEL, None)
     _check_two(classes)
+    odd = {UNLABELLED, np.iinfo(np.int64).min, np.iinfo(np.int32).min} & set(classes)  # or NaN made whole
+    if odd and len(classes) > 2:
+        raise InvalidTarget(
+            f"y has {min(odd)} beside {len(classes) - 1} other classes: graphs without a label have NaN or "
+            f"None, and a class that is meant is given as a text"
+        )
     return codes, tuple(class_name(label) for label in classes)
 
 

@@ -337,7 +337,7 @@ def _sanitise(item: Any) -> Any:
         return mol
     if isinstance(item, Rejected):
         raise ValueError(item.problem)
-    if is_missing(item):
+    if is_missing(item) and not isinstance(item, str):
         raise ValueError("no SMILES: the value is missing")
     if not isinstance(item, str):
         raise ValueError(f"expected a SMILES or an RDKit molecule, got {type(item).__name__}")

@@ -32,6 +32,7 @@ from infograph.evaluate.judges import (
 )
 
 Progress = Callable[[int, int], None]
+ROUNDING = 1e-6  # by which a symmetric matrix may differ from its transpose, relative to its largest entry
 FEW = 300  # graphs; below, Python's own share is most of a fit, and threads gain nothing
 
 
@@ -60,7 +61,7 @@ class Gram:
             raise InvalidParameter("k(x, x) is negative for a graph; pass similarities, not distances")
         gap = np.abs(matrix - matrix.T)
         if gap.any():
-            if gap.max() > 1e-6 * np.abs(matrix).max():
+            if gap.max() > ROUNDING * np.abs(matrix).max():
                 i, j = np.unravel_index(int(gap.argmax()), gap.shape)
                 raise InvalidParameter(f"the Gram matrix is not symmetric at ({i}, {j}); pass (K + K.T) / 2")
             matrix = (matrix + matrix.T) / 2  # even out rounding, so that row and column say the same
@@ -333,11 +334,17 @@ def _representation(values: Any, known: NDArray[np.bool_], where: str) -> Repres
         raise InvalidParameter(
             f"{where}: {len(found)} graphs came for {len(known)} labels; pass one per graph"
         )
-    if not isinstance(found, Gram) and found.shape[0] == found.shape[1] and np.array_equal(found, found.T):
+    if not isinstance(found, Gram) and _is_symmetric(found):
         found = Gram(found)  # as kernels give it
     if known.all():
         return found
     return Gram(found.matrix[np.ix_(known, known)]) if isinstance(found, Gram) else found[known]
+
+
+def _is_symmetric(matrix: Floats) -> bool:
+    if matrix.shape[0] != matrix.shape[1]:
+        return False
+    return bool(np.abs(matrix - matrix.T).max() <= ROUNDING * np.abs(matrix).max())
 
 
 def _numbers(values: ArrayLike, where: str) -> Floats:

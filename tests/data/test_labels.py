@@ -128,8 +128,8 @@ def test_kinds_and_spelling() -> None:
         assert is_continuous(np.asarray(values)) == continuous
     assert [class_name(value) for value in (1.0, 1, True, " a  b ", 0.5)] == ["1", "1", "True", "a b", "0.5"]
     assert count_classes(np.array([1, 1.0, None, 0], object)) == [("1", 2), ("0", 1)]
-    codes, names = encode_labels([-1, 1, -1, 3.0])
-    assert (codes.tolist(), names) == ([0, 1, 0, 2], ("-1", "1", "3"))
+    codes, names = encode_labels([-1, 3.0, -1, 3])
+    assert (codes.tolist(), names) == ([0, 1, 0, 1], ("-1", "3"))
 
 
 @pytest.mark.parametrize(
