@@ -3,8 +3,8 @@
     INFOGRAPH_DATA=... python -m pretraining.molecules --work DIR --moses molsets-0.3.1-py3-none-any.whl
 
 Reads `pretraining/chembl.smi.gz` of INFOGRAPH_DATA (ChEMBL 30 and 31), MOSES (data files inside the wheel
-`molsets`, which is not installed) and QM9 (`qm9pack`). Molecules of the six MoleculeNet sets, compared without
-stereochemistry, are left out. Every step keeps its result in DIR, and a training that was stopped goes on.
+`molsets`, which is not installed) and QM9 (`qm9pack`). Molecules of the six MoleculeNet sets, compared
+without stereochemistry, are left out. Every step keeps its result in DIR.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from infograph.progress import say
 
 
 def chembl() -> Iterator[str]:
+    """ChEMBL's molecules as SMILES."""
     path = Path(os.environ["INFOGRAPH_DATA"]) / "pretraining" / "chembl.smi.gz"
     with gzip.open(path, "rt") as file:
         yield from (line.split()[0] for line in file if line.strip())
 
 
 def moses(wheel: Path) -> Iterator[str]:
+    """Those of MOSES, training and test parts."""
     with zipfile.ZipFile(wheel) as archive:
         for part in ("train", "test", "test_scaffolds"):
             content = gzip.decompress(archive.read(f"moses/dataset/data/{part}.csv.gz")).decode()
@@ -94,6 +96,7 @@ def prepared(work: Path, wheel: Path, n_moses: int) -> GraphSet:
 
 
 def main() -> None:
+    """Collect the molecules."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

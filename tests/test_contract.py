@@ -31,11 +31,13 @@ from infograph import (
     InfoGraphClassifier,
     InfoGraphRegressor,
     LabelHistogram,
+    LocalTopologicalProfile,
     MeanPredictor,
     MeanTeacher,
     MultiscaleLaplacian,
     MutualInformation,
     Node2Vec,
+    OptimalAssignment,
     RandomWalk,
     ShortestPath,
     Sub2Vec,
@@ -85,6 +87,7 @@ LABELLED = {
 }
 KERNELS = {
     "wl": WeisfeilerLehman(3),
+    "wl-oa": OptimalAssignment(2),
     "wl with bonds": WeisfeilerLehman(2, edge_columns=["bond"], normalise=True),
     "sp": ShortestPath(),
     "gk3": Graphlets(3, values="counts"),
@@ -104,7 +107,11 @@ EMBEDDINGS = {
     "sub2vec of nodes": Sub2Vec(5, "neighbourhood", length=50, walk=10, epochs=3, min_count=1),
     "graph2vec": Graph2Vec(5, epochs=3, min_count=1),
 }
-HISTOGRAMS = {"labels": LabelHistogram(), "degrees": DegreeHistogram(share=True)}
+HISTOGRAMS = {
+    "labels": LabelHistogram(),
+    "degrees": DegreeHistogram(share=True),
+    "ltp": LocalTopologicalProfile(10),
+}
 FOREST = {"n_trees": 5, "n_bits": 128}
 PREDICTORS = {
     "mean": MeanPredictor(),

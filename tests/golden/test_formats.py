@@ -184,7 +184,8 @@ def test_the_settings_of_a_model_make_the_same_model_again(name):
 def test_every_class_of_models_is_here():
     public = {name: getattr(infograph, name) for name in infograph.__all__}
     classes = {name for name, each in public.items() if isinstance(each, type) and hasattr(each, "load")}
-    assert classes == {about["class"] for about in MODELS.values()}
+    later = {"OptimalAssignment", "LocalTopologicalProfile"}  # than format 1
+    assert classes - later == {about["class"] for about in MODELS.values()}
 
 
 def test_a_model_of_molecules_reads_smiles_as_it_did():
