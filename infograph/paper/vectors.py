@@ -112,6 +112,18 @@ def _untrained(**given: Any) -> Make:
     return make
 
 
+_BEST = {"discriminator": "conditioned", "bound": "infonce"}  # of round A1
+IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top of it
+    "joined": {"gin": {"readout": "joined"}},
+    "log": {"gin": {"readout": "log"}},
+    "degrees": {"degrees": True},
+    "edges": {"edges": True},
+    "views": {"objective": Views},
+    "colours": {"colours": 1.0},
+    "masked": {"objective": Masked},
+    "rate to 0": {"more": {"schedule": Cosine()}},
+    "averaged": {"cls": Averaged},
+}
 CANDIDATES: dict[str, Make] = {
     "untrained": _untrained(),
     "untrained joined": _untrained(gin={"readout": "joined"}),
@@ -123,15 +135,7 @@ CANDIDATES: dict[str, Make] = {
     "conditioned dv": _trained(discriminator="conditioned", bound="dv"),
     "conditioned infonce": _trained(discriminator="conditioned", bound="infonce"),
     "cosine infonce": _trained(discriminator="cosine", bound="infonce"),
-    "joined": _trained(gin={"readout": "joined"}),
-    "log": _trained(gin={"readout": "log"}),
-    "degrees": _trained(degrees=True),
-    "edges": _trained(edges=True),
-    "views": _trained(objective=Views),
-    "colours": _trained(colours=1.0),
-    "masked": _trained(objective=Masked),
-    "rate to 0": _trained(more={"schedule": Cosine()}),
-    "averaged": _trained(cls=Averaged),
+    **{f"+ {name}": _trained(**_BEST, **idea) for name, idea in IDEAS.items()},
 }
 REFERENCES: dict[str, Make] = {
     "wl": lambda seed, graphs: WeisfeilerLehman(normalise=True),
