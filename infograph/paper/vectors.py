@@ -112,7 +112,7 @@ def _untrained(**given: Any) -> Make:
     return make
 
 
-_BEST = {"discriminator": "conditioned", "bound": "infonce"}  # of round A1
+_BEST: dict[str, Any] = {"discriminator": "conditioned", "bound": "infonce"}  # of round A1
 IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top of it
     "joined": {"gin": {"readout": "joined"}},
     "log": {"gin": {"readout": "log"}},
