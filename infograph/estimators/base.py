@@ -37,7 +37,7 @@ from infograph.errors import (
     NothingLeft,
     TargetWarning,
 )
-from infograph.estimators.folder import State, read_config, read_model, write_model
+from infograph.estimators.folder import State, model_folder, read_config, read_model, write_model
 from infograph.io import json_ready
 from infograph.parameters import CUSTOM, Spec, restored, saved
 
@@ -151,7 +151,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             folder: what `save` wrote.
             code: parameters that were code (`encoder=MyGNN`, `objective=Mine()`), given again.
         """
-        folder = Path(folder)
+        folder = model_folder(folder)
         config, schema, history, state = read_model(folder)
         if config["class"] != cls.__name__:
             raise InvalidFile(
@@ -219,11 +219,14 @@ class GraphTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
 
 
 def load(folder: str | Path, **code: Any) -> Any:
-    """Read any saved model of this package, whatever its class (a `GraphEstimator`).
+    """Read any saved model of this package, whatever its class (a `GraphEstimator`), or a pre-trained one.
+
+    `folder` may also be the name of a model that the package carries, such as "molecules".
 
     Parameters that were code (`encoder=MyGNN`, `objective=Mine()`) are given again.
     """
-    name = read_config(Path(folder))["class"]
+    folder = model_folder(folder)
+    name = read_config(folder)["class"]
     cls = getattr(infograph, name, None) if isinstance(name, str) else None
     if not (isinstance(cls, type) and issubclass(cls, GraphEstimator)):
         raise InvalidFile(f"{folder} holds a {name!r}, which this version does not know")

@@ -30,6 +30,7 @@ State = dict[str, NDArray[Any]]
 History = list[dict[str, float]]
 Content = TypeVar("Content")
 FILES = ("model.safetensors", "schema.json", "history.json", "README.md")
+PRETRAINED = Path(__file__).parent.parent / "pretrained"
 MODEL = FolderKind("a model", "config.json", (FORMAT, OLD), lambda content: FILES)
 
 
@@ -46,6 +47,17 @@ def write_model(
         (work / "README.md").write_text(card, encoding="utf-8", errors="replace")
 
 
+def model_folder(name: str | Path) -> Path:
+    """The folder of a model: a path, or one that the package carries by its name, unless there is a path."""
+    carried = PRETRAINED / str(name)
+    return carried if not Path(name).exists() and str(name) in pretrained_names() else Path(name)
+
+
+def pretrained_names() -> list[str]:
+    """Models that the package carries."""
+    return sorted(path.parent.name for path in PRETRAINED.glob("*/config.json"))
+
+
 def check_model_folder(folder: str | Path) -> None:
     """Make sure, before the work that leads to it, that a model can be saved there: `check_replaceable`."""
     check_replaceable(folder, MODEL)
@@ -54,7 +66,9 @@ def check_model_folder(folder: str | Path) -> None:
 def read_config(folder: Path) -> dict[str, Any]:
     """What `config.json` says: class, version, settings as today, checksum, the rest of what was learned."""
     if not folder.is_dir():
-        raise FileMissing(f"no model folder {folder}")
+        carried = ", ".join(pretrained_names())
+        also = f", nor a model of the package ({carried})" if carried else ""
+        raise FileMissing(f"no model folder {folder}{also}")
     path = folder / "config.json"
     config = read_json(path)
     if config.get("format") not in MODEL.form or not {"class", "params", "sha256", "version"} <= set(config):

@@ -149,6 +149,8 @@ class InfoGraph(GraphNetwork):
     }
     network_: nn.ModuleDict
     objective_: Any
+    _directions: State = {}  # noqa: RUF012 - mean (dim,) and principal axes (dim, dim) of vectors
+    _n_shown: int | None = None  # how many of them vectors are made of; None for vectors as they are
 
     def __init__(
         self,
@@ -188,6 +190,38 @@ class InfoGraph(GraphNetwork):
         """With the paper's settings, whatever today's defaults are; of those it searches, the middle ones."""
         known = cls._get_param_names()
         return cls(**{**{name: frozen(value) for name, value in PAPER.items() if name in known}, **changed})
+
+    @classmethod
+    def from_pretrained(cls, name: str = "molecules", *, dim: int | None = None) -> Self:
+        """A model that the package carries, or one of a folder: no training, no download.
+
+            vectors = InfoGraph.from_pretrained("molecules").transform(["CCO", "c1ccccc1"])
+
+        It carries its encoder only: `fit` with `warm_start=True` goes on from that with a new discriminator.
+
+        Args:
+            name: "molecules", or a folder.
+            dim: shorter vectors, the leading principal directions of the molecules that it was trained on;
+                None for all of the encoder's numbers.
+        """
+        model = cls.load(name)
+        if dim is not None:
+            model._shorten(dim)
+        return model
+
+    def keep_directions(self, graphs: Any) -> Self:
+        """Find the principal directions of these graphs' vectors, for `from_pretrained(folder, dim=...)`."""
+        vectors = self.transform(graphs).astype(np.float64)
+        mean = vectors.mean(axis=0)
+        found = np.linalg.eigh(np.cov(vectors - mean, rowvar=False))[1].T[::-1]  # largest first
+        self._directions = {"mean": mean.astype(np.float32), "axes": found.astype(np.float32)}
+        return self
+
+    def _shorten(self, dim: int) -> None:
+        most = len(self._directions.get("axes", ()))
+        if isinstance(dim, bool) or not isinstance(dim, Integral) or not 1 <= dim <= most:
+            raise InvalidParameter(f"dim={dim!r}: expected 1 to {most}, the directions kept with this model")
+        self._n_shown = int(dim)
 
     def _parts(self) -> dict[str, Spec]:
         objective = MutualInformation() if self.objective == "infograph" else self.objective
@@ -357,17 +391,43 @@ class InfoGraph(GraphNetwork):
         known = as_graphset(graphs, schema=self.schema_)
         return loop.compute(self.network_, self._source(known), what, nodes=True)
 
+    def _vectors(self, source: loop.AnyBatcher) -> NDArray[np.float32]:
+        vectors = super()._vectors(source)
+        if self._n_shown is None:
+            return vectors
+        axes = self._directions["axes"][: self._n_shown]
+        return np.asarray((vectors - self._directions["mean"]) @ axes.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return super()._n_features_out if self._n_shown is None else self._n_shown
+
     def _state(self) -> State:
-        return {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        state = {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        return state | {f"directions.{name}": values for name, values in self._directions.items()}
 
     def _set_state(self, state: State) -> None:
         check_parameters(self)
+        kept = {
+            name: state.pop(f"directions.{name}")
+            for name in ("mean", "axes")
+            if f"directions.{name}" in state
+        }
         weights = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
         encoder = encoder_spec(self.encoder)
-        check_weights(lambda: self._network(self.schema_, encoder), weights)
+        whole = any(not name.startswith("encoder.") for name in weights)  # or the encoder alone
+        part = (lambda net: net) if whole else (lambda net: nn.ModuleDict({"encoder": net["encoder"]}))
+        check_weights(lambda: part(self._network(self.schema_, encoder)), weights)
         self._build(self.schema_, encoder)
-        load_weights(self.network_, weights)
+        load_weights(part(self.network_), weights)
         self.network_.eval()
+        self._directions = kept
+
+    def _learned(self) -> dict[str, Any]:
+        return {} if self._n_shown is None else {"shown": self._n_shown}
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        self._n_shown = int(learned["shown"]) if "shown" in learned else None
 
     def _fitted_settings(self) -> dict[str, Any]:
         return {**self._built, "encoder": self.encoder_}
