@@ -1,15 +1,22 @@
-"""The size of the house: files, lines, imports, parameters, start-up. `python -m benchmarks.house`."""
+"""The size of the house: files, lines, imports, parameters, start-up. `python -m benchmarks.house`.
+
+With `--beside OLD NEW` it compares results of benchmarks of two commits that took turns: both are patterns of
+folders, such as 'old-*', and of several runs the best counts.
+"""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
+import json
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "infograph"
@@ -46,7 +53,42 @@ def seconds(*command: str) -> float:
     return min(times)
 
 
+def figures(content: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """All times, sizes and speeds of a result, by their places in it."""
+    if isinstance(content, list):
+        for each in content:
+            parts = (str(each.get(key, "")) for key in ("data", "case", "kernel", "vectors"))
+            yield from figures(each, f"{name} {' '.join(part for part in parts if part)}")
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            if isinstance(value, dict | list):
+                yield from figures(value, name if key == "rows" else f"{name} {key}")
+            elif key.endswith(("seconds", "_ms", "_mb", "seconds_per_epoch")) and "reference" not in key:
+                yield f"{name}, {key}", value
+
+
+def beside(old: str, new: str) -> None:
+    """A line per figure that both have: the better run of each, and their ratio."""
+    sides: list[dict[str, float]] = []
+    for pattern in (old, new):
+        best: dict[str, float] = {}
+        for path in sorted(path for folder in Path().glob(pattern) for path in folder.glob("*.json")):
+            for name, value in figures(json.loads(path.read_text()), path.stem):
+                best[name] = min(value, best.get(name, value))
+        sides.append(best)
+    for name, before in sides[0].items():
+        if before and name in sides[1]:
+            now = sides[1][name]
+            print(f"| {name} | {before:.4g} | {now:.4g} | {now / before:.2f} |")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--beside", nargs=2, metavar=("OLD", "NEW"))
+    options = parser.parse_args()
+    if options.beside:
+        beside(*options.beside)
+        return
     from infograph import InfoGraph, InfoGraphRegressor
 
     n_files, n_lines = files_and_lines(PACKAGE)

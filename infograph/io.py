@@ -213,7 +213,7 @@ def replaced_folder(folder: str | Path, kind: FolderKind) -> Iterator[Path]:
     check_replaceable(folder, kind)
     folder = Path(folder).resolve()  # behind a symbolic link, the folder itself is replaced
     with writing(folder), _room(folder):
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-{_process()}-", dir=folder.parent))
+        work = Path(tempfile.mkdtemp(prefix=f"{_beside(folder)}{os.getpid()}-", dir=folder.parent))
         old = work.with_name(f"{work.name}{OLD}")
         work.chmod(0o755)
         try:
@@ -265,18 +265,35 @@ def writing(folder: Path) -> Iterator[None]:
     file = folder.with_name(f".{folder.name}{LOCK}")
     busy = f"{folder} is being written by another process: wait, or choose another folder"
     with locked(file, busy, again=True):
-        for path in folder.parent.glob(f".{glob.escape(folder.name)}-{glob.escape(platform.node())}-*"):
-            number = path.name.removeprefix(f".{folder.name}-{platform.node()}-").partition("-")[0]
-            if number.isdigit() and not psutil.pid_exists(int(number)):
-                if path.name.endswith(OLD) and not folder.exists():
-                    path.replace(folder)  # killed between two renames
-                else:
-                    shutil.rmtree(path, ignore_errors=True)
+        for path in _left_beside(folder):
+            if path.name.endswith(OLD) and not folder.exists():
+                path.replace(folder)  # killed between two renames
+            else:
+                shutil.rmtree(path, ignore_errors=True)
         yield
 
 
-def _process() -> str:
-    return f"{platform.node()}-{os.getpid()}"
+@contextmanager
+def temporary_folder(beside: Path) -> Iterator[Path]:
+    """A folder beside a path, for the time of a block; those of killed processes are swept before."""
+    for path in _left_beside(beside):
+        shutil.rmtree(path, ignore_errors=True)
+    prefix = f"{_beside(beside)}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=beside.parent) as name:
+        yield Path(name)
+
+
+def _beside(folder: Path) -> str:
+    """How the names of this machine's temporary folders beside a folder begin; their process is next."""
+    return f".{folder.name}-{platform.node()}-"
+
+
+def _left_beside(folder: Path) -> Iterator[Path]:
+    """The temporary folders of processes of this machine that are gone."""
+    for path in folder.parent.glob(f"{glob.escape(_beside(folder))}*"):
+        number = path.name.removeprefix(_beside(folder)).partition("-")[0]
+        if number.isdigit() and not psutil.pid_exists(int(number)):
+            yield path
 
 
 @contextmanager

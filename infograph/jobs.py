@@ -118,13 +118,21 @@ def _worker(environment: dict[str, str]) -> ProcessPoolExecutor:
 def _begin(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what libraries print is no result
+    end_with(parent)
 
-    def end_with_parent() -> None:
+
+def end_with(parent: int) -> None:
+    """Have this process, and what it started, end soon after the one that started it, however that ends."""
+
+    def look() -> None:
         while os.getppid() == parent and psutil.pid_exists(parent):  # Windows keeps the number
             time.sleep(POLL)
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                child.kill()
         os._exit(1)
 
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=look, daemon=True).start()
 
 
 def _exit_code(error: TerminatedWorkerError) -> str:

@@ -19,6 +19,7 @@ from infograph import InfoGraph, load, load_dataset, save_graphs
 from infograph.errors import JobStopped
 from infograph.io import LOCK, locked, writing
 from infograph.train.checkpoint import FILE
+from tests.processes import started
 
 
 def die_while_saving(folder: Path, after: str) -> None:
@@ -64,6 +65,41 @@ def test_folders_of_living_processes_are_not_swept(tmp_path):
         folder.mkdir()
     save_graphs(graphs, tmp_path / "g")
     assert own.is_dir() and other.is_dir()
+
+
+def test_what_a_killed_store_left_is_swept(tmp_path):
+    (tmp_path / "a.smi").write_text("CCO\nCC\nCCC\n")
+    script = (
+        "import os, infograph.scale.store as s; s.store_graphs('a.smi', 'g', block=1, progress=lambda _: {})"
+    )
+    for end, code in (("os._exit(9)", 9), ("None", 0)):
+        done = subprocess.run([sys.executable, "-c", script.format(end)], cwd=tmp_path, check=False)
+        assert done.returncode == code
+        assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.smi", "g"]
+
+
+@pytest.mark.slow
+def test_workers_and_launcher_end_with_a_killed_training(tmp_path, monkeypatch):
+    script = """
+    from infograph import InfoGraph, load_dataset
+    told = lambda now: print(now.epoch, flush=True)
+    InfoGraph(dim=8, epochs=100_000).fit(load_dataset("MUTAG")[:9], workers=2, watchers=[told])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with started(command, stdout=subprocess.PIPE, env=environment) as run:
+        assert run.stdout.readline()
+        children = psutil.Process(run.pid).children(recursive=True)
+        run.kill()
+        _, alive = psutil.wait_procs(children, timeout=10)
+        for child in alive:
+            child.kill()
+    assert len(children) >= 3 and not alive
+    assert [path.name for path in tmp_path.glob(".*job-*")]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    InfoGraph(dim=8, epochs=1).fit(load_dataset("MUTAG")[:9], workers=2)
+    assert not list(tmp_path.glob(".*job-*")) and not list(tmp_path.glob("torchelastic*"))
 
 
 def hold(file: Path, begun: Path) -> None:

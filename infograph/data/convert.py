@@ -16,7 +16,18 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import POSITIONS, GraphSet, IntArray, Rejected, align, concatenate, pointer
+from infograph.data.graphset import (
+    HALF,
+    POSITIONS,
+    GraphSet,
+    IntArray,
+    Rejected,
+    align,
+    check_texts,
+    concatenate,
+    half_characters,
+    pointer,
+)
 from infograph.data.schema import LEVELS, Category, Column, Kind, Level, Schema
 from infograph.errors import (
     ColumnWarning,
@@ -121,7 +132,7 @@ def as_graphset(
 
         source = read(source, options)
     items = [source] if isinstance(source, GraphSet) else _items(source)
-    first = next((item for item in items if not is_missing(item)), None)
+    first = next((item for item in items if not is_missing(item) and not isinstance(item, Rejected)), None)
     graphs = concatenate(items) if isinstance(first, GraphSet) else None
     n_graphs = len(items) if graphs is None else len(graphs)
     if not n_graphs:
@@ -242,7 +253,7 @@ def assemble(
     if not good:
         raise nothing_left(rejected)
     arrays: dict[str, Any] = {level: {} for level in LEVELS}
-    described: dict[str, Any] = dict.fromkeys(LEVELS, ())
+    described: dict[str, Any] = {level: [] for level in LEVELS}
     for level in LEVELS:
         names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
         asked = None if options.schema is not None else getattr(options, level, None)
@@ -259,14 +270,14 @@ def assemble(
                     kinds[name] = fitted.kind
                 values, column = _store_column(name, joined, known.column(level, name), kinds[name])
             arrays[level][name] = values
-            described[level] += (column,)
+            described[level].append(column)
     return GraphSet(
         node_ptr=pointer(np.array([record.n_nodes for record in good])),
         edge_ptr=pointer(np.array([record.edges.shape[1] for record in good])),
         edges=np.concatenate([record.edges for record in good], axis=1).astype(np.int32),
         **arrays,
         ids=id_array([record.graph_id for record in good]),
-        schema=Schema(**described),
+        schema=Schema(**{level: tuple(own) for level, own in described.items()}),
         rejected=tuple(rejected),
     )
 
@@ -295,6 +306,8 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths, known: Sch
     if edges.size and (edges.min() < 0 or edges.max() >= record.n_nodes):
         bad = edges[(edges < 0) | (edges >= record.n_nodes)][0]
         return f"an edge leads to node {bad}, but the nodes are 0 ... {record.n_nodes - 1}"
+    if half_characters(_texts(record)):
+        return HALF
     seen: Widths = {}
     levels: tuple[tuple[Level, int], ...] = (("node", record.n_nodes), ("edge", edges.shape[1]))
     for level, rows in levels:
@@ -323,6 +336,15 @@ def _problem(record: Record, first: Sequence[Record], widths: Widths, known: Sch
                 seen[level, name] = values.shape[1:]
     widths.update(seen)
     return ""
+
+
+def _texts(record: Record) -> Iterator[object]:
+    """The id of a graph, the names of its columns, and all values that may be texts."""
+    yield from (record.graph_id, *record.graph, *record.graph.values())
+    for name, values in (*record.node.items(), *record.edge.items()):
+        yield name
+        if values.dtype.kind in "OU":
+            yield from values.flat
 
 
 def _store_column(
@@ -415,7 +437,11 @@ def id_array(ids: Sequence[object]) -> NDArray[Any]:
     integers = all(
         isinstance(i, int | np.integer) and not isinstance(i, bool) and -(2**63) <= i < 2**63 for i in ids
     )
-    return np.array(ids, dtype=np.int64) if integers else np.array([str(i) for i in ids], dtype=np.str_)
+    if integers:
+        return np.array(ids, dtype=np.int64)
+    made = np.array([str(i) for i in ids], dtype=np.str_)
+    check_texts({"ids": made})
+    return made
 
 
 PANDAS = ("NAType", "NaTType")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +20,13 @@ from infograph.io import FolderKind, checksums, described, listed_arrays, open_a
 
 IntArray = NDArray[np.integer[Any]]
 ROWS = 1_000_000  # in memory at a time
+BLOCK = 10_000  # texts that stay in the cache of a processor
 POSITIONS = ("pos", "position")  # as networkx's layouts and PyG call coordinates
 FORMAT = "infograph-graphset-1"
 MARKER = "schema.json"
 AGAIN = "save the GraphSet again"
+SURROGATE = re.compile("[\ud800-\udfff]")
+HALF = "half a character (a lone surrogate such as \\ud800), which no file can hold: replace it"
 GRAPHSET = FolderKind("a GraphSet", MARKER, FORMAT, listed_arrays)
 
 
@@ -33,6 +37,12 @@ class Rejected:
     index: int
     graph_id: str | int
     problem: str
+
+    def __post_init__(self) -> None:
+        """What is rejected is written to files and pages, so half a character stands there as its code."""
+        if half_characters((self.graph_id, self.problem)):
+            for name, text in (("graph_id", str(self.graph_id)), ("problem", self.problem)):
+                object.__setattr__(self, name, text.encode(errors="backslashreplace").decode())
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +195,36 @@ class GraphSet:
         others = tuple(c for c in getattr(self.schema, level) if c.name != column.name)
         changed: dict[str, Any] = {level: {**getattr(self, level), column.name: values}}
         return replace(self, schema=self.schema.replace(level, (*others, column)), **changed)
+
+
+def half_characters(values: Iterable[object]) -> bool:
+    """Whether a text among some values holds a lone surrogate."""
+    text = "".join(value for value in values if isinstance(value, str))
+    return not text.isascii() and SURROGATE.search(text) is not None
+
+
+def check_texts(columns: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse columns, by name, whose name or texts no file and no page can hold."""
+    for name, values in columns.items():
+        if values.dtype.kind == "U" and values.dtype.itemsize:  # a tenth of the time of Python's texts
+            parts = (values[start : start + BLOCK] for start in range(0, len(values), BLOCK))
+            codes = (
+                np.ascontiguousarray(part, part.dtype.newbyteorder("=")).view(np.uint32) for part in parts
+            )
+            bad = any((part >> 11 == 0xD800 >> 11).any() for part in codes)
+        else:
+            bad = values.dtype.kind == "O" and half_characters(values.flat)
+        if bad or half_characters([name]):
+            raise InvalidParameter(f"{name!r} holds {HALF}")
+
+
+def _check_graph_texts(graphs: GraphSet) -> None:
+    """Refuse such ids, names, categories and graph texts."""
+    for level in LEVELS:
+        for column in getattr(graphs.schema, level):
+            check_texts({column.name: np.array([*column.categories, column.unit], object)})
+    check_texts({"ids": graphs.ids})
+    check_texts(graphs.graph)
 
 
 def pointer(counts: IntArray) -> IntArray:
@@ -359,6 +399,7 @@ def fingerprint(graphs: GraphSet) -> str:
 
 def save_graphs(graphs: GraphSet, folder: str | Path) -> Path:
     """Write `graphs` to `folder`; it appears whole or not at all, and replaces an older one."""
+    _check_graph_texts(graphs)
     arrays = {name: getattr(graphs, name) for name in ("node_ptr", "edge_ptr", "edges", "ids")}
     for level in LEVELS:
         for position, column in enumerate(getattr(graphs.schema, level)):
@@ -392,7 +433,7 @@ def open_graphs(folder: str | Path) -> GraphSet:
         for level in LEVELS:
             names = enumerate(column.name for column in getattr(schema, level))
             columns[level] = {name: arrays[f"{level}_{position}"] for position, name in names}
-        return GraphSet(
+        graphs = GraphSet(
             node_ptr=np.array(arrays["node_ptr"]),  # a memory map is slow to index one by one
             edge_ptr=np.array(arrays["edge_ptr"]),
             edges=arrays["edges"],
@@ -400,6 +441,11 @@ def open_graphs(folder: str | Path) -> GraphSet:
             schema=schema,
             **columns,
         )
+        try:
+            _check_graph_texts(graphs)
+        except InvalidParameter as error:
+            raise InvalidFile(f"{folder}: {error}, and {AGAIN}") from error
+        return graphs
 
 
 def _check_ranges(folder: Path, schema: Schema, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -259,6 +259,8 @@ def _columns(graphs: GraphSet, names: Sequence[str], *, single: bool) -> Targets
 
 def _as_array(y: Any) -> NDArray[Any]:
     """An array of the values as they are: [1, "a"] or ["a", nan] do not become texts on the way."""
+    if isinstance(y, GraphSet):
+        raise InvalidParameter('y is a GraphSet: pass its labels, graphs.graph["y"]')
     if hasattr(y, "detach"):
         y = y.detach().cpu().numpy()
     if not isinstance(y, list | tuple):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.convert import Errors, Salts, check_errors, id_array, is_missing, nothing_left
-from infograph.data.graphset import GraphSet, IntArray, Rejected, pointer
+from infograph.data.graphset import HALF, GraphSet, IntArray, Rejected, half_characters, pointer
 from infograph.data.schema import Category, Column, Schema
 from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, MissingExtra
 
@@ -135,6 +135,8 @@ def from_molecules(
         for index, item in enumerate(items):
             graph_id = index if ids is None else ids[index]
             try:
+                if half_characters((graph_id, item)):
+                    raise ValueError(HALF)
                 builder.add(item)
                 good.append(graph_id)
             except ValueError as error:

@@ -15,9 +15,10 @@ from typing import Any
 from xml.etree.ElementTree import ParseError, iterparse
 
 import networkx as nx
+from networkx.readwrite.graph6 import data_to_n
 
 from infograph.data.convert import from_networkx
-from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.graphset import HALF, GraphSet, Rejected, half_characters
 from infograph.data.read import (
     ReadOptions,
     delimiter,
@@ -37,11 +38,10 @@ TEXTS = {
     ".gml": partial(nx.parse_gml, label="id"),
     ".net": nx.parse_pajek,
     ".g6": lambda lines: nx.from_graph6_bytes(_one(lines).encode()),
-    ".s6": lambda lines: nx.from_sparse6_bytes(_one(lines).encode()),
+    ".s6": lambda lines: nx.from_sparse6_bytes(_sparse6(lines).encode()),
 }
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
-SURROGATE = re.compile("[\ud800-\udfff]")
 RESERVED = ("nodes", "edges", "directed")
 # What networkx says of odd files, by mistake too.
 MALFORMED = (*UNREADABLE, LookupError, AttributeError, NameError, StopIteration, nx.NetworkXException)
@@ -142,7 +142,8 @@ def _read_text(path: Path, options: ReadOptions) -> nx.Graph:
     except InvalidFile:
         raise
     except MALFORMED as error:
-        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {error}") from error
+        reason = str(error) or "it ends before what it announces, or does not fit into memory"
+        raise InvalidFile(f"{path} is truncated or no {kind(path)[1:]} file: {reason}") from error
     _without(graph, *{".net": ("id", "x", "y", "shape"), ".gml": ("label", "graphics")}.get(kind(path), ()))
     return graph
 
@@ -152,6 +153,15 @@ def _one(lines: Iterable[str]) -> str:
     if len(graphs) > 1:
         raise ValueError(f"{len(graphs)} graphs; expected one per file")
     return graphs[0]
+
+
+def _sparse6(lines: Iterable[str]) -> str:
+    """The text of one graph; ten characters of it can announce more nodes than memory holds."""
+    text = _one(lines)
+    n_nodes, _ = data_to_n([ord(letter) - 63 for letter in text.removeprefix(">>sparse6<<")[1:9]])
+    if n_nodes > LARGEST:
+        raise ValueError(f"it has more than {LARGEST:,} nodes: save so large a graph as a GraphSet")
+    return text
 
 
 def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
@@ -244,10 +254,8 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
         lines.append(number)
         try:
             content = json.loads(line)
-            if "\\ud" in line.casefold() and SURROGATE.search(json.dumps(content, ensure_ascii=False)):
-                raise ValueError(
-                    "half a character (a lone surrogate such as \\ud800), which no file can hold"
-                )
+            if "\\ud" in line.casefold() and half_characters([json.dumps(content, ensure_ascii=False)]):
+                raise ValueError(HALF)
             graphs.append(_graph(content, options))
         except (json.JSONDecodeError, RecursionError) as error:
             problem = f"not JSON, or truncated ({error})"

@@ -338,21 +338,66 @@ def _rows(path: Path) -> Iterator[Row]:
         leading.append(line)
         if line != "\n":
             break
-    reader = csv.reader(chain(leading, lines), delimiter=delimiter(leading[-1]), strict=True)
+    taken: list[str] = []  # the lines of the row that is being read
+
+    def fed() -> Iterator[str]:
+        for line in chain(leading, lines):
+            taken.append(line)
+            yield line
+
+    between = delimiter(leading[-1])
+    reader = csv.reader(fed(), delimiter=between, strict=True)
     begins, found, problem = 1, False, ""
     while True:
+        more = 0
         try:
             row, problem = next(reader), ""
         except StopIteration:
             return
         except csv.Error as error:
-            if "field limit" not in str(error):
-                raise InvalidFile(f"{path}, line {begins}: not a table, or truncated ({error})") from error
+            try:
+                if "field limit" not in str(error):
+                    raise
+                more = _rest_of_row(taken, lines, between)
+            except csv.Error as why:
+                raise InvalidFile(f"{path}, line {begins}: not a table, or truncated ({why})") from why
             row, problem = ["?"], f"a cell of more than {csv.field_size_limit():,} characters"
         found = found or bool(row)
         if found:
             yield begins, row, problem
-        begins = reader.line_num + 1
+        begins += len(taken) + more
+        taken.clear()
+
+
+def _rest_of_row(taken: Iterable[str], lines: Iterator[str], between: str) -> int:
+    """Go to the end of a row of which some lines were taken; gives how many more it has.
+
+    A limit beyond which cells fit would be one for all of the process, and a forgotten quote would fill the
+    memory with what is behind it.
+    """
+    inside = False
+    for line in taken:
+        inside = _goes_on(line, inside, between)
+    more = 0
+    while inside:
+        line, more = next(lines, ""), more + 1
+        if not line:
+            raise csv.Error("unexpected end of data")
+        inside = _goes_on(line, inside, between)
+    return more
+
+
+def _goes_on(line: str, inside: bool, between: str) -> bool:
+    """Whether a quoted cell goes on behind a line, which begins inside of one or not."""
+    line, at = f'"{line}' if inside else line, 0
+    while opened := re.compile(f'(?:^|{between})"').search(line, at):
+        closed = re.compile('[^"]*(?:""[^"]*)*"(?!")').match(line, opened.end())
+        if closed is None:
+            return True
+        at = closed.end()
+        if line[at] not in f"{between}\n":
+            raise csv.Error(f"'{between}' expected after '\"'")
+    return False
 
 
 def delimiter(line: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -118,7 +119,12 @@ class Schema:
 
     def column(self, level: Level, name: str) -> Column | None:
         """The column of that name, or None."""
-        return next((column for column in getattr(self, level) if column.name == name), None)
+        return self._by_name[level].get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[Level, dict[str, Column]]:
+        """So that reading a table of thousands of columns takes no time that grows with their square."""
+        return {level: {column.name: column for column in getattr(self, level)[::-1]} for level in LEVELS}
 
     def features(self, level: Level) -> tuple[Column, ...]:
         """The columns of a level that encoders see as features."""

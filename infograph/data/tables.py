@@ -65,6 +65,7 @@ READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "ster
 def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     """All molecules of a file; its other columns become graph columns."""
     rows = whole(path, _rows(path, options), options.errors)
+    rows = replace(rows, columns={name: as_text(path, name, v) for name, v in rows.columns.items()})
     label = _chosen(rows.columns, options.label, "label", path)
     own = _chosen(rows.columns, options.id, "id", path)
     if own is None and rows.ids is None:
@@ -114,6 +115,21 @@ def texts(column: Any) -> list[str]:
     if isinstance(column, list):
         return column
     return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def as_text(path: Path, name: str, column: Any) -> Any:
+    """A column of bytes, as Parquet files have it, as one of texts; any other as it is."""
+    if isinstance(column, list):
+        return column
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type) or "binary" not in str(column.type):
+        return column
+    try:
+        return column.cast(pa.binary()).cast(pa.string())
+    except pa.ArrowException as error:
+        problem = "holds bytes that are no text in UTF-8: leave it out, or write it as text"
+        raise InvalidFile(f"{path}: the column {name!r} {problem}") from error
 
 
 def is_molecule_table(path: Path, options: ReadOptions) -> bool:
@@ -187,7 +203,8 @@ def _parquet_rows(
                 batch.validate(full=True)  # texts may not be UTF-8
                 numbers = range(start + 1, start + 1 + batch.num_rows)
                 cells = {name: batch.column(name) for name in wanted}
-                yield Rows(cells, numbers, molecules=texts(cells[smiles]), smiles=smiles, counted="row")
+                molecules = texts(as_text(path, smiles, cells[smiles]))
+                yield Rows(cells, numbers, molecules=molecules, smiles=smiles, counted="row")
                 start += batch.num_rows
             if start != total:
                 raise InvalidFile(f"{path} is damaged: {start} rows, {total} expected")
@@ -307,7 +324,9 @@ def read_blocks(
         return
     for rows in _rows(path, options, size, columns):
         own = _id_column(rows.columns, options, path)
-        names = texts(rows.columns[own]) if own else rows.ids or [""] * len(rows.molecules)
+        names = rows.ids or [""] * len(rows.molecules)
+        if own:
+            names = texts(as_text(path, own, rows.columns[own]))
         ids = [name or f"{shard.name}:{start + row}" for row, name in enumerate(names)]
         stored = {name: rows.columns[name] for name in _kept_columns(rows.columns, columns, own, path)}
         arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}

@@ -35,7 +35,7 @@ from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.architecture import choose_device
 from infograph.estimators.base import load
 from infograph.estimators.infograph import InfoGraph
-from infograph.io import read_json, replaced_file
+from infograph.io import read_json, replaced_file, temporary_folder
 from infograph.jobs import connect, one_line
 from infograph.nn.batch import Batcher
 from infograph.nn.norm import all_sum, sharing
@@ -50,6 +50,14 @@ PROGRESS, PROBLEM, ERRORS = "progress.json", "problem.json", "errors.txt"
 NOISE = 7919  # between the seeds of two workers' noise
 RESTARTS = 8  # losses of a worker in one run
 WORKER = "infograph.estimators.distributed"
+# torchrun, which would outlive this process; it looks at it before it imports torch, which takes seconds
+LAUNCHER = """
+import sys
+from infograph.jobs import end_with
+end_with(int(sys.argv.pop(1)))
+from torch.distributed.run import main
+main()
+"""
 LOOK = 0.2  # seconds between two looks at the folder
 
 
@@ -70,7 +78,7 @@ def train_by_team(
         raise InvalidParameter(f"{len(graphs)} graphs for {workers} workers: at least one each is needed")
     if any(CUSTOM in json.dumps(saved(each)) for each in (estimator.encoder, estimator.objective)):
         raise InvalidParameter("code of your own cannot be sent to workers: train with workers=1")
-    where = None
+    where = Path(tempfile.gettempdir())
     if "://" in on:
         if checkpoint is None:
             raise InvalidParameter(
@@ -79,8 +87,7 @@ def train_by_team(
             )
         where = Path(checkpoint).absolute()
         where.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".job-", dir=where) as name:
-        folder = Path(name)
+    with temporary_folder(where / "infograph-job") as folder:
         estimator.save(folder / MODEL)
         if isinstance(source, Batcher):
             save_colouring(source.colouring, folder / COLOURS)
@@ -192,9 +199,9 @@ def shared_loss(
 
 def _train_here(folder: Path, workers: int, watchers: Sequence[Watcher]) -> None:
     """Train to the end by processes of this machine."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [sys.executable, "-c", LAUNCHER, str(os.getpid()), "--standalone"]
     command += [f"--nproc-per-node={workers}", f"--max-restarts={RESTARTS}", "--monitor-interval=0.2"]
-    command += ["-m", WORKER, str(folder)]
+    command += [f"--log-dir={folder}", "-m", WORKER, str(folder)]
     loopback = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **loopback}
     lost = 0

@@ -33,7 +33,7 @@ from infograph.estimators.base import GraphTransformer
 from infograph.evaluate.cross_validation import Gram, cross_validate
 from infograph.evaluate.evaluation import Evaluation, Plan, Row
 from infograph.evaluate.judges import SCORINGS
-from infograph.io import check_folder
+from infograph.io import check_folder, temporary_folder
 from infograph.jobs import Lost, OverLimit, limited, run
 from infograph.parameters import changed
 
@@ -112,9 +112,9 @@ def compare(
             watch(method.title, len(found), len(chosen), "")
             yield method
 
-    near = None if on == "local" else results  # on a cluster, where all machines see it
-    with tempfile.TemporaryDirectory(prefix=".graphs-", dir=near) as folder:
-        saved = save_graphs(graphs, Path(folder) / "graphs")
+    near = results if on != "local" else Path(tempfile.gettempdir())  # all machines of a cluster see results
+    with temporary_folder(near / "infograph-graphs") as folder:
+        saved = save_graphs(graphs, folder / "graphs")
 
         def judged(method: Method) -> Result | Lost:
             """Read, if it is there, else computed and kept; a failure is kept by nobody."""

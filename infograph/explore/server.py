@@ -33,8 +33,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import infograph
 from infograph.data.convert import Errors, as_graphset
 from infograph.data.datasets import recognise_atoms
-from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.network_files import EDGE_LISTS, XML
+from infograph.data.graphset import GraphSet, IntArray, Rejected
+from infograph.data.network_files import NETWORKS, TEXTS, XML
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES
 from infograph.data.schema import Schema
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
@@ -56,11 +56,12 @@ N_NEAREST = 12  # graphs beside a chosen one, and graphs whose places a new one 
 SAME = 1e-6  # of the typical distance: the same vector, and so the same place
 PLACED = f"at the mean of its {N_NEAREST} nearest graphs, weighted by similarity"
 # No archives and no Parquet: a few bytes of them can hold more than memory does.
-ENDINGS = tuple(dict.fromkeys((*SMILES_FILES, *TABLES, *SDF_FILES, *JSON_LINES, *XML, *EDGE_LISTS)))
+ENDINGS = tuple(dict.fromkeys((*SMILES_FILES, *TABLES, *SDF_FILES, *JSON_LINES, *NETWORKS)))
 SVG_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cache-Control": "private, max-age=3600",
 }
+NO_SMILES = "expected a SMILES in quotes, as the other graphs are"
 routes = APIRouter()
 
 
@@ -245,7 +246,7 @@ class Explorer:
 
     # ---- graphs that come with a request
 
-    def read(self, graphs: Sequence[str | dict[str, Any]]) -> GraphSet:
+    def read(self, graphs: Sequence[Any]) -> GraphSet:
         """SMILES, or JSON graphs as `infograph.data.network_files` reads them.
 
         Of several, those that cannot be used are in `rejected`.
@@ -263,13 +264,14 @@ class Explorer:
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, f"The graphs are no JSON: {error}.") from error
             return self.read_file(lines.encode(), ".jsonl", "the request", reader)
-        if len(smiles) < len(graphs):
+        if any(isinstance(graph, dict) and "nodes" in graph for graph in graphs):
             raise Refusal(400, "Expected all graphs as SMILES, or all as JSON objects.")
         if not self.takes_smiles:
             raise Refusal(422, "The model of this index reads no SMILES: give graphs as JSON objects.")
         self.check_lines(smiles, self.limits.smiles)
+        rows = [g if isinstance(g, str) else Rejected(r, r, NO_SMILES) for r, g in enumerate(graphs)]
         try:
-            return self.checked(reader(smiles))
+            return self.checked(reader(rows))
         except InfoGraphError as error:
             raise Refusal(422, str(error)) from error
 
@@ -284,7 +286,7 @@ class Explorer:
         lines = io.TextIOWrapper(io.BytesIO(body), "utf-8-sig", "replace")  # those of the readers
         if ending in JSON_LINES:
             self.check_json(lines)
-        elif ending not in (*SDF_FILES, *XML):
+        elif ending not in (*SDF_FILES, *XML, *TEXTS):  # their lines may be long
             self.check_lines(lines, 4 * self.limits.smiles)
         reader, limits = partial(as_graphset, schema=self.schema, errors="skip"), self.limits
         child = partial(limited, reader, seconds=limits.seconds, megabytes=limits.megabytes)
@@ -376,7 +378,7 @@ class Search(Strict):
 class Graphs(Strict):
     """SMILES, or graphs as `{"nodes": 3, "edges": [[0, 1], [1, 2]]}`; nodes may be a list of attributes."""
 
-    graphs: list[str | dict[str, Any]]
+    graphs: list[Any]  # each is judged by itself: a bad one costs its own row
 
 
 class GraphSearch(Graphs):

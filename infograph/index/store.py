@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import infograph
 from infograph.data.convert import objects
-from infograph.data.graphset import GraphSet, concatenate, open_graphs, save_graphs
+from infograph.data.graphset import GraphSet, check_texts, concatenate, open_graphs, save_graphs
 from infograph.data.vectors import graph_values
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.nearest import Approximate, Metric, Vectors, check_vectors, norms_of
@@ -51,6 +51,8 @@ class Store:
         for name, values in {"ids": ids, **columns}.items():
             if len(values) != len(found):
                 raise InvalidParameter(f"{len(found)} vectors, but {len(values)} values of {name!r}")
+        check_texts({"ids": ids})
+        check_texts(columns)
         return cls(ids, found, norms_of(found), columns, graphs).check_ids()
 
     def check_ids(self) -> Store:
@@ -199,6 +201,8 @@ def read_index(folder: Path, *, verify: bool) -> tuple[dict[str, Any], Store]:
             check_vectors(vectors, ids)
             check_vectors(store.norms[:, None], ids)
             store.check_ids()
+            check_texts({"ids": store.ids})
+            check_texts(columns if graphs is None else {})  # those of graphs were checked
         except InvalidParameter as error:
             raise InvalidFile(f"{folder} is damaged ({error}): {AGAIN}") from error
     return settings, store

@@ -7,7 +7,6 @@ import errno
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -33,7 +32,14 @@ from infograph.data.schema import LEVELS, Column, Schema
 from infograph.data.tables import Block, read_blocks
 from infograph.data.units import split_header
 from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
-from infograph.io import check_outputs, check_replaceable, replaced_file, replaced_folder
+from infograph.io import (
+    check_outputs,
+    check_replaceable,
+    replaced_file,
+    replaced_folder,
+    temporary_folder,
+    writing,
+)
 from infograph.progress import ShardProgress
 from infograph.scale.shards import BLOCK, Inputs, find_shards
 
@@ -219,13 +225,10 @@ def save_stream(
     or not at all; until then, the chunks lie beside it, and take as much room again. `finish` is applied to
     each chunk after the last one has come: what is known only then goes there.
     """
-    folder = Path(folder)
     check_replaceable(folder, GRAPHSET)
-    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.absolute().parent) as name:
-        parts = [
-            save_graphs(chunk, Path(name) / str(number)) for number, chunk in enumerate(chunks) if len(chunk)
-        ]
+    folder = Path(folder).resolve()
+    with writing(folder), temporary_folder(folder) as near:
+        parts = [save_graphs(chunk, near / str(number)) for number, chunk in enumerate(chunks) if len(chunk)]
         if not parts:
             raise InvalidParameter("nothing to save: the stream has no graph")
         schema = joint_schema([finish(open_graphs(part)).schema for part in parts])

@@ -18,7 +18,7 @@ from rdkit import Chem
 from rdkit.Chem import AllChem
 
 from infograph import GraphSet, as_graphset, read_graphs, save_graphs, write_rejected
-from infograph.data.read import place_of, typed
+from infograph.data.read import cell_blocks, place_of, typed
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, SchemaMismatch, UnknownDataset
 from infograph.scale import store_graphs
 
@@ -129,6 +129,36 @@ def test_a_cell_that_is_too_long_is_one_bad_row(tmp_path: Path) -> None:
         read_graphs(path)
     kept = read_graphs(path, errors="skip")
     assert kept.graph["smiles"].tolist() == ["CC", "CN"] and places(kept) == [("line 3", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '"' + "y\n" * 70_000 + 'ghost,CCCC,9\nq""q\nend"',
+        '"' + "y\n" * 100_000 + '"',
+        '"' + "y" * 140_000 + '\nghost,"",CCCC\n"",""\n"',
+        '5" pipe' + "y" * 140_000 + '"',
+        '"a\n",b,"' + "y" * 140_000 + ',""\nghost,CCCC\n",""',
+    ],
+    ids=["rows", "lines", "quotes", "inches", "cells"],
+)
+@pytest.mark.parametrize("size", [None, 1])
+def test_a_long_cell_of_many_lines_is_one_bad_row(tmp_path: Path, cell: str, size: int | None) -> None:
+    path = write(tmp_path / "a.csv", f'id,smiles,note\na,CC,x\nb,CO,{cell}\nc,CN,"z\n"\nd,CS,\n')
+    blocks = list(cell_blocks(path, size))
+    assert [name for block in blocks for name in block.columns["id"]] == ["a", "", "c", "d"]
+    begins = 4 + cell.count("\n")
+    assert [line for block in blocks for line in block.lines] == [2, 3, begins, begins + 2]
+    kept = read_graphs(path, errors="skip", id="id")
+    assert kept.ids.tolist() == ["a", "c", "d"]
+    assert [each.problem for each in kept.rejected] == ["line 3: a cell of more than 131,072 characters"]
+
+
+@pytest.mark.parametrize("end", ["\n", '"x\nc,CN,z\n'], ids=["open", "behind a quote"])
+def test_a_long_cell_without_an_end_is_no_row(tmp_path: Path, end: str) -> None:
+    path = write(tmp_path / "a.csv", 'id,smiles,note\na,CC,x\nb,CO,"' + "y\n" * 70_000 + end)
+    with pytest.raises(InvalidFile, match=r"a\.csv, line 3: not a table, or truncated"):
+        read_graphs(path, errors="skip")
 
 
 @pytest.mark.parametrize(

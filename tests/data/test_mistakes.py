@@ -25,9 +25,11 @@ from infograph import (
     as_graphset,
     concatenate,
     load_dataset,
+    open_graphs,
     random_split,
     read_graphs,
     resolve_duplicates,
+    save_graphs,
     scaffold_split,
     semi_supervised_split,
     to_pyg,
@@ -36,6 +38,7 @@ from infograph import (
 from infograph.data.molecules import from_molecules
 from infograph.data.qm9 import atomisation_energies, in_units, read_qm9
 from infograph.data.read import ReadOptions
+from infograph.data.schema import Column
 from infograph.data.tables import read_blocks
 from infograph.data.units import match_name
 from infograph.data.vectors import Embeddings, read_embeddings, write_embeddings
@@ -125,6 +128,12 @@ def latin_parquet() -> bytes:
     return out.getvalue()
 
 
+def blob_parquet() -> bytes:
+    out = io.BytesIO()
+    parquet.write_table(pa.table({"smiles": ["C", "C"], "note": [b"\xff", b"a"]}), out)
+    return out.getvalue()
+
+
 OF_THE_FUTURE = archive("1, 2\n").replace(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\x63")
 
 
@@ -135,7 +144,10 @@ OF_THE_FUTURE = archive("1, 2\n").replace(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x0
         ("a.jsonl", b'{"nodes": 1' + b"0" * 30 + b"}", "line 1: 'nodes' is more than 10,000,000"),
         ("a.jsonl", b'{"nodes": 2, "id": "\\uD800"}', "line 1: half a character"),
         ("a.edges", b"0 1\n0 1 {'w': " + b"-" * 100_000 + b"1}", "line 2: \"{'w': ---"),
-        ("a.net", b"*vertices 1000000000", "a.net is truncated or no net file"),
+        ("a.edges", b"0 1 {'w': '\\ud800'}", "half a character"),
+        ("a.net", b"*vertices 1000000000", "a.net is truncated or no net file: it ends before"),
+        ("a.s6", b":~~?_?????\n", "no s6 file: it has more than 10,000,000 nodes"),
+        ("a.parquet", blob_parquet(), "a.parquet: the column 'note' holds bytes that are no text in UTF-8"),
         ("a.graphml.gz", gzip.compress(b"<graphml/>", mtime=0)[:10] + b"\xff" * 20, "no graphml file"),
         ("a.parquet", latin_parquet(), "a.parquet is damaged or no Parquet file: Column 1"),
         ("a.zip", OF_THE_FUTURE, "a.zip is no zip file (zip file version 9.9)"),
@@ -146,6 +158,60 @@ def test_hostile_files(tmp_path: Path, name: str, content: bytes, words: str) ->
     with pytest.raises((InvalidFile, InvalidGraph)) as raised:
         read_graphs(tmp_path / name)
     assert words in str(raised.value)
+
+
+def network(text: str = "a", **graph: str) -> nx.Graph:
+    made = nx.path_graph(3)
+    made.graph.update(graph)
+    nx.set_node_attributes(made, text, "kind")
+    return made
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **how: as_graphset([network(), network()], ids=["\ud800", "b"], **how),
+        lambda **how: as_graphset([network(note="\ud800"), network(note="b")], **how),
+        lambda **how: as_graphset([network("\ud800"), network()], **how),
+        lambda **how: as_graphset(["C", "CC"], ids=["\udfff", "b"], **how),
+        lambda **how: as_graphset(["\ud800C", "CC"], **how),
+    ],
+)
+def test_half_characters_cost_their_own_row(tmp_path: Path, call: Any) -> None:
+    with pytest.raises(InvalidGraph, match=r"graph 0.*: half a character .* replace it"):
+        call()
+    graphs = call(errors="skip")
+    assert len(graphs) == 1 and "half a character" in graphs.rejected[0].problem
+    write_rejected(graphs, tmp_path / "rejected.csv")  # the id as its code
+
+
+def test_half_characters_of_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = as_graphset(["C", "CC"])
+    with pytest.raises(InvalidParameter, match="'ids' holds half a character"):
+        as_graphset(graphs, ids=["\ud800", "b"])
+    note = np.array(["a", "\ud800"])
+    for column, values in (
+        (Column("note", "text"), note),
+        (Column("note", "categorical", categories=tuple(note.tolist())), np.arange(2)),
+    ):
+        spoiled = graphs.with_column("graph", column, values)
+        with pytest.raises(InvalidParameter, match="'note' holds half a character"):
+            save_graphs(spoiled, tmp_path / "saved")
+        with monkeypatch.context() as earlier:
+            earlier.setattr("infograph.data.graphset._check_graph_texts", lambda graphs: None)
+            save_graphs(spoiled, tmp_path / "saved")
+        with pytest.raises(InvalidFile, match=r"saved: 'note' holds half .*, and save the GraphSet again"):
+            open_graphs(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("of", [pa.binary(), pa.large_binary(), pa.binary(3)])
+def test_parquet_columns_of_bytes_are_texts(tmp_path: Path, of: pa.DataType) -> None:
+    cells = pa.array([b"CCO", b"CCN"], of)
+    parquet.write_table(pa.table({"smiles": cells, "id": cells, "note": cells}), tmp_path / "a.parquet")
+    graphs = read_graphs(tmp_path / "a.parquet")
+    assert graphs.ids.tolist() == graphs.values("graph", "note").tolist() == ["CCO", "CCN"]
+    (block,) = read_blocks(find_shards(tmp_path / "a.parquet")[0], 5, ReadOptions(), None)
+    assert list(block.ids) == ["CCO", "CCN"] and not block.rejected
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,12 @@ def test_fitted_standardises_all_but_indicators_and_constants():
     assert spread.encode(np.array([1.0, 5.0])).tolist() == [[-1], [1]]
     assert Column("x", "float", width=2).fitted(np.zeros((0, 2))).scale == (1.0, 1.0)
     assert SCHEMA.edge[0].fitted(np.array([1.0, 5.0])) == SCHEMA.edge[0]  # weights keep their size
+
+
+def test_columns_are_found_by_name_in_wide_schemas():
+    columns = tuple(Column(f"c{i}", "float") for i in range(3000))
+    schema = Schema(node=columns, graph=(Column("c0", "text"), Column("c0", "float")))
+    assert schema.column("node", "c2999") is columns[-1] and schema.column("node", "x") is None
+    assert schema.column("edge", "c0") is None
+    assert schema.column("graph", "c0") == Column("c0", "text")  # the first of a name
+    assert schema.replace("node", columns[:1]).column("node", "c2999") is None

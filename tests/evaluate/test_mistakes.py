@@ -1,9 +1,11 @@
 """What is refused: the call, and a word of the message."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from infograph import as_graphset
 from infograph.errors import InvalidParameter
 from infograph.evaluate import Gram, cross_validate
 
@@ -46,6 +48,7 @@ def asked(given=train, **options):
         (represented(lambda seed: spoiled(X, (3, 0), np.nan)), "'default', repeat 0: 1 of 40"),
         (represented({"wide": X, "bad": [X, spoiled(X, (9, 0), np.nan)]}), "'bad', repeat 1: .* graph 9"),
         (represented(X[:30]), "30 graphs came for 40 labels; pass one per graph"),
+        (labelled(as_graphset([nx.path_graph(2)] * 40)), r'y is a GraphSet: pass .* graphs\.graph\["y"\]'),
         (represented(X[:, 0]), r"shape \(40,\) came"),
         (represented(X[:, :0]), r"shape \(40, 0\) came"),
         (represented([X, X, X]), "3 representations came for repeats=2"),

@@ -176,6 +176,15 @@ def test_a_graph_that_cannot_be_used_costs_its_own_row(client, model, index, mol
         told = other.post("/predict", json={"graphs": smiles}).json()
     first, second = classifier.predict(smiles[1::2])
     assert told["predictions"]["active"] == [None, first, None, second] and told["rejected"]
+    strange = [None, 5, ["CCO"], {"smiles": "CCO"}]
+    told = client.post("/embed", json={"graphs": [*strange, "CCO"]}).json()
+    assert [bad["row"] for bad in told["rejected"]] == [0, 1, 2, 3] and len(told["vectors"][4]) == told["dim"]
+    assert {bad["problem"] for bad in told["rejected"]} == {
+        "expected a SMILES in quotes, as the other graphs are"
+    }
+    body = b'{"graphs": ["\\ud800CCO", "CCO"]}'
+    told = client.post("/embed", content=body, headers={"Content-Type": "application/json"}).json()
+    assert told["vectors"][0] is None and "half a character" in told["rejected"][0]["problem"]
     assert client.post("/embed", json={"graphs": ["CCO"]}).json()["rejected"] == []
     assert client.post("/embed", json={"graphs": ["x", "y"]}).status_code == 422
 
@@ -188,6 +197,9 @@ def test_models_of_plain_graphs_take_json_graphs(corner_cases):
         assert len(client.post("/embed", json={"graphs": [triangle]}).json()["vectors"]) == 1
         told = client.post("/embed", json={"graphs": [triangle, {"nodes": 2, "edges": [[0, 7]]}]}).json()
         assert told["vectors"][1] is None and "node 7" in told["rejected"][0]["problem"]
+        told = client.post("/embed", json={"graphs": [triangle, None, 5, [triangle], {"edges": []}]}).json()
+        assert told["vectors"][0] and [bad["row"] for bad in told["rejected"]] == [1, 2, 3, 4]
+        assert all("'nodes' and 'edges'" in bad["problem"] for bad in told["rejected"])
         told = search(client, '{"nodes": [{"label": "a"}, {"label": "b"}], "edges": [[0, 1]]}').json()
         assert told["facts"]["nodes"] == 2
         answer = search(client, "CCO")
@@ -207,3 +219,12 @@ def test_a_model_whose_vectors_are_sparse():
         (found,) = client.post("/search", json=wanted).json()["hits"]
         assert found[0]["row"] == 1 and found[0]["score"] == pytest.approx(1)
         assert len(client.post("/embed", json={"graphs": wanted["graphs"]}).json()["vectors"]) == 1
+        files = {
+            "a.gml": b"graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]",
+            "a.net": b"*vertices 2\n1 a\n2 b\n*edges\n1 2\n",
+            "a.g6": b"A_\n",
+            "a.s6": nx.to_sparse6_bytes(nx.path_graph(2), header=False),
+        }
+        for name, body in files.items():  # all that read_graphs knows, but for what is packed
+            told = client.post("/api/upload", params={"name": name}, content=body).json()
+            assert [each["nearest"]["row"] for each in told["graphs"]] == [0], (name, told)

@@ -122,6 +122,8 @@ def nowhere(values: np.ndarray) -> np.ndarray:
         ("vectors", lambda values: values.astype(str), "do not fit together"),
         ("norms", lambda values: values.astype(str), "do not fit together"),
         ("ids", np.zeros_like, "'0' stands twice"),
+        ("ids", lambda values: np.array([*values[1:].astype(str), "\ud800"]), "'ids' holds half a character"),
+        ("columns/0", lambda values: np.array(["\ud800"] * 24), "'y' holds half a character"),
         ("columns/0", lambda values: values[:20], "do not fit together"),
         ("columns/0", lambda values: values[0], "do not fit together"),
     ],
