@@ -20,6 +20,7 @@ GROUPS = {
         "PseudoLabel",
         "Entropy",
         "Plateau",
+        "Cosine",
     ),
     "own": ("Objective", "LossTerms", "Discriminator", "Bound"),
     "graphs": (
@@ -36,7 +37,14 @@ GROUPS = {
         "to_pyg",
         "write_rejected",
     ),
-    "splits": ("random_split", "semi_supervised_split", "scaffold_split", "resolve_duplicates"),
+    "splits": (
+        "random_split",
+        "semi_supervised_split",
+        "scaffold_split",
+        "deterministic_scaffold_split",
+        "scaffold_groups",
+        "resolve_duplicates",
+    ),
     "judging": ("cross_validate", "paired_test", "compare", "make_parts", "tune"),
     "looking": (
         "GraphIndex",
@@ -49,13 +57,22 @@ GROUPS = {
     ),
     "kernels": (
         "WeisfeilerLehman",
+        "OptimalAssignment",
         "ShortestPath",
         "Graphlets",
         "RandomWalk",
         "DeepGraphKernel",
         "MultiscaleLaplacian",
     ),
-    "embeddings": ("Node2Vec", "Sub2Vec", "Graph2Vec", "LabelHistogram", "DegreeHistogram", "UntrainedGIN"),
+    "embeddings": (
+        "Node2Vec",
+        "Sub2Vec",
+        "Graph2Vec",
+        "LabelHistogram",
+        "DegreeHistogram",
+        "LocalTopologicalProfile",
+        "UntrainedGIN",
+    ),
     "predictors": ("MeanPredictor", "AtomCounts", "FingerprintForest"),
 }
 

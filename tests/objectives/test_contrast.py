@@ -158,7 +158,7 @@ def test_colours_are_given_back():
     vectors = encoder.vectors(encoder(batch), batch).detach()
     optimiser = torch.optim.Adam(decoder.parameters(), 0.05)
     losses = []
-    for _ in range(60):
+    for _ in range(200):
         loss = decoder(vectors, batch)
         optimiser.zero_grad()
         loss.backward()
