@@ -93,6 +93,7 @@ def test_pyg_and_back_keeps_everything():
         assert torch.equal(back.pos, one.pos) and torch.equal(back.x, one.x)
         assert torch.equal(back.edge_attr, one.edge_attr) and torch.equal(back.y, one.y)
         assert torch.equal(back.energy, one.energy) and back.name == one.name
+    assert [column.name for column in as_graphset(given).schema.graph] == ["y_0", "y_1", "energy", "name"]
     with pytest.warns(ColumnWarning, match="'mask' of PyG data is neither used nor kept"):
         as_graphset([data.Data(edge_index=arcs, num_nodes=2, mask=torch.ones(2))] * 2)
     labels = {graph.y.dtype for graph in to_pyg(load_dataset("MUTAG")[:4])}
@@ -156,6 +157,15 @@ def test_a_gram_matrix_is_known_as_one():
     assert cross_validate(rounded, y, repeats=1).candidates[0].classifier == "svm"
     with pytest.raises(InvalidParameter, match=r"a WeisfeilerLehman came: pass its vectors"):
         cross_validate(kernel, y)
+
+
+def test_half_a_character_in_a_name_costs_one_graph():
+    made = [nx.path_graph(3) for _ in range(3)]
+    nx.set_node_attributes(made[1], 1.0, "size\ud800")
+    graphs = as_graphset(made, errors="skip")
+    assert len(graphs) == 2 and [(r.index, r.problem[:16]) for r in graphs.rejected] == [
+        (1, "half a character")
+    ]
 
 
 # ---- numbers, categories, missing

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import (
     HALF,
-    POSITIONS,
     GraphSet,
     IntArray,
     Rejected,
@@ -173,15 +172,19 @@ def _from_items(
 ) -> GraphSet:
     """The one place that says how the objects of a list become graphs; the first one tells of what kind."""
     if isinstance(first, nx.Graph):
+        from infograph.data.network_files import from_networkx
+
         return from_networkx(items, options, ids=ids)
     if isinstance(first, str) or _is_molecule(first):
         from infograph.data.molecules import from_molecules
 
         return from_molecules(items, ids=ids, **options.of_molecules)
     if hasattr(first, "edge_index"):
-        return assemble(_records(items, _from_data, ids), errors=options.errors, columns=PYG, options=options)
+        return assemble(
+            records_of(items, _from_data, ids), errors=options.errors, columns=PYG, options=options
+        )
     if isinstance(first, tuple):
-        return assemble(_records(items, _from_tuple, ids), errors=options.errors, options=options)
+        return assemble(records_of(items, _from_tuple, ids), errors=options.errors, options=options)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
 
@@ -206,7 +209,7 @@ class Record:
     graph_id: str | int | None = None  # the position in the input
 
 
-def _records(
+def records_of(
     items: Iterable[Any], convert: Callable[[Any], Record], ids: Sequence[str | int] | None
 ) -> Iterator[Record | Rejected]:
     """Every item as a record; one that `convert` refuses keeps its place as rejected."""
@@ -356,7 +359,7 @@ def _store_column(
         return np.array([codes.get(plain(v), known.unknown) for v in values], np.int32), known
     whole = values.dtype.kind in "iu" and values.ndim == 1
     if known is None and kind is None and whole and len(distinct := np.unique(values)) > MANY:
-        kind = _as_numbers(name, len(distinct))
+        kind = taken_as_numbers(name, len(distinct))
     kind = known.kind if known else kind or ("float" if values.dtype.kind == "f" else "categorical")
     base = replace(known or Column(name, kind), categories=())
     if kind == "float":
@@ -450,7 +453,7 @@ PANDAS = ("NAType", "NaTType")
 def is_missing(value: object) -> bool:
     """None, NaN of any width, an empty text, and pandas' own marks for a missing value."""
     nan = isinstance(value, float | np.floating) and math.isnan(value)
-    return value is None or nan or (value.__class__ is str and not value) or type(value).__name__ in PANDAS
+    return value is None or nan or (isinstance(value, str) and not value) or type(value).__name__ in PANDAS
 
 
 def _from_tuple(pair: tuple[Any, ...]) -> Record:
@@ -458,7 +461,7 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         what = f"a {type(pair).__name__}" + (f" of {len(pair)}" if isinstance(pair, tuple | list) else "")
         raise ValueError(f"{what}, expected a tuple (edge_index, node_features)")
-    edges, features = (_numpy(part) for part in pair)
+    edges, features = (to_numpy(part) for part in pair)
     if isinstance(pair[0], list) and edges.ndim == 2 and edges.shape[1] == 2:
         edges = edges.T
     edges = _arcs(edges.reshape(2, 0) if edges.size == 0 else edges)
@@ -480,14 +483,16 @@ def _from_data(data: Any) -> Record:
 
     def columns(*names: str) -> dict[str, NDArray[Any]]:
         given = [(name, getattr(data, name, None)) for name in names]
-        parts = [_split(name, _numpy(values)) for name, values in given if values is not None]
+        parts = [_split(name, to_numpy(values)) for name, values in given if values is not None]
         return {name: values for part in parts for name, values in part.items()}
 
     own, y = getattr(data, "id", None), getattr(data, "y", None)
-    labels = [] if y is None else _numpy(y).ravel().tolist()
+    labels = [] if y is None else to_numpy(y).ravel().tolist()
     graph = {"y" if len(labels) == 1 else f"y_{i}": value for i, value in enumerate(labels)}
-    for name in set(data.keys()) - KNOWN_TO_PYG if hasattr(data, "keys") else ():
-        value = data[name]
+    further = data.to_dict() if hasattr(data, "to_dict") else {}
+    for name, value in further.items():
+        if name in KNOWN_TO_PYG:
+            continue
         if isinstance(value, PLAIN) or getattr(value, "shape", None) in ((), (1,), (1, 1)):
             graph[name] = value if isinstance(value, PLAIN) else value.item()
         else:
@@ -495,7 +500,7 @@ def _from_data(data: Any) -> Record:
             warnings.warn(f"the attribute {name!r} of PyG data {said}", ColumnWarning, stacklevel=2)
     return Record(
         n_nodes=int(data.num_nodes or 0),
-        edges=_arcs(np.zeros((2, 0)) if data.edge_index is None else _numpy(data.edge_index)),
+        edges=_arcs(np.zeros((2, 0)) if data.edge_index is None else to_numpy(data.edge_index)),
         node=columns("x", "z", "pos"),
         edge=columns("edge_attr", "edge_weight"),
         graph=graph,
@@ -509,7 +514,7 @@ def _arcs(edges: NDArray[Any]) -> IntArray:
     return edges.astype(np.int64)
 
 
-def _numpy(values: Any) -> NDArray[Any]:
+def to_numpy(values: Any) -> NDArray[Any]:
     """A tensor of any device, a list or an array -> numpy."""
     return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
 
@@ -523,28 +528,6 @@ def _split(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
     if values.dtype.kind == "f" or values.ndim == 1:
         return {name: values}
     return {f"{name}_{position}": column for position, column in enumerate(values.T)}
-
-
-def from_networkx(
-    graphs: Iterable[nx.Graph | Rejected],
-    options: ReadOptions | None = None,
-    *,
-    ids: Sequence[str | int] | None = None,
-) -> GraphSet:
-    """networkx graphs, directed or not, simple or multi, with any hashable node ids -> GraphSet.
-
-    All attributes are used unless some are chosen by name. Without a kind, an attribute is a float where all
-    its values are numbers (or sequences of numbers) and not all of them integers, or more than 100 different
-    ones; anything else is a category. What a node or edge lacks is missing. The numbers that edges have as
-    "weight" (1 where there is none) multiply messages, and a float attribute called "pos" or "position" is
-    where a node is in space. Graph attributes (`graph.graph`) of plain types become graph columns, `id` the
-    graph's id.
-    """
-    graphs, options = list(graphs), options or ReadOptions()
-    networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
-    known = Schema(tuple(_columns(networks, options, "node")), tuple(_columns(networks, options, "edge")))
-    records = _records(graphs, lambda graph: _record(graph, known), ids)
-    return assemble(records, errors=options.errors, columns=known)
 
 
 def chosen(choice: Choice, names: Sequence[str], level: Level) -> dict[str, Kind | None]:
@@ -564,54 +547,8 @@ def chosen(choice: Choice, names: Sequence[str], level: Level) -> dict[str, Kind
     return kinds
 
 
-def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> Iterator[Column]:
-    """The attributes of networks that become columns, as wide as a fitted model knows them."""
-    view, schema, weight = "nodes" if level == "node" else "edges", options.schema, options.weight
-    rows = [row[-1] for graph in graphs for row in getattr(graph, view)(data=True)]
-    names = list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
-    choice: Choice = getattr(options, level)
-    if not rows and choice is not None:
-        names = [choice] if isinstance(choice, str) else list(choice)
-    if choice is None:
-        odd = {name for row in rows for name, value in row.items() if not _is_value(value)}
-        names = [name for name in names if name not in odd]
-        for name in odd:
-            warnings.warn(f"the {level} attribute {name!r} holds no values and is not used", ColumnWarning, 4)
-    if schema is not None:  # what a model has not seen is not read, what it misses it says itself
-        used = (c for c in getattr(schema, level) if c.used and c.name in names)
-        choice, weight = {c.name: c.kind for c in used}, schema.weight.name if schema.weight else None
-    elif level == "edge" and weight is not None:
-        choice = {**chosen(choice, names, level), **chosen([weight], names, level)}
-    elif level == "edge" and choice is None and "weight" in names:
-        values = (row["weight"] for row in rows if row.get("weight") is not None)
-        weight = "weight" if all(isinstance(v, NUMBERS) and not isinstance(v, bool) for v in values) else None
-    for name, kind in chosen(choice, names, level).items():
-        known = None if schema is None else schema.column(level, name)
-        role = "feature" if known is None else known.role
-        if level == "edge" and name == weight:
-            kind, role = "float", "weight"
-        kind = kind or _attribute_kind(name, [row[name] for row in rows if not is_missing(row.get(name))])
-        if level == "node" and kind == "float" and name in POSITIONS:
-            role = "position"
-        yield Column(name, kind, 1 if known is None else known.width, role=role)
-
-
-def _is_value(value: Any) -> bool:
-    return (
-        is_missing(value) or hasattr(value, "detach") or isinstance(value, (str, np.bool_, *NUMBERS, *FLOATS))
-    )
-
-
-def _attribute_kind(name: str, values: Sequence[Any]) -> Kind:
-    if all(hasattr(value, "detach") or isinstance(value, (*FLOATS, int, np.integer)) for value in values):
-        if not all(isinstance(value, int | np.integer) for value in values):
-            return "float"
-        if not any(isinstance(value, bool | np.bool_) for value in values) and len(set(values)) > MANY:
-            return _as_numbers(name, len(set(values)))
-    return "categorical"
-
-
-def _as_numbers(name: str, n_distinct: int) -> Kind:
+def taken_as_numbers(name: str, n_distinct: int) -> Kind:
+    """The kind of a column of so many whole numbers; says how to choose another."""
     warnings.warn(
         f"{name!r} has {n_distinct:,} different whole numbers, which are taken as numbers; for categories "
         f"choose it as {{{name!r}: 'categorical'}}",
@@ -619,79 +556,6 @@ def _as_numbers(name: str, n_distinct: int) -> Kind:
         stacklevel=3,
     )
     return "float"
-
-
-def _record(graph: nx.Graph, known: Schema) -> Record:
-    if not isinstance(graph, nx.Graph):
-        raise TypeError(f"expected a networkx graph, got {type(graph).__name__}")
-    numbers = {name: number for number, name in enumerate(graph.nodes)}
-    nodes, arcs = list(graph.nodes.values()), [data for _, _, data in graph.edges(data=True)]
-    ends = [(numbers[u], numbers[v]) for u, v in graph.edges()]
-    edges = np.array(ends, dtype=np.int64).reshape(-1, 2)  # (e, 2)
-    rows = np.arange(len(edges))
-    if not graph.is_directed():  # both arcs of every edge in turn; a loop is one arc
-        edges, rows = np.stack([edges, edges[:, ::-1]], axis=1).reshape(-1, 2), np.repeat(rows, 2)
-        keep = (edges[:, 0] != edges[:, 1]) | (np.arange(len(rows)) % 2 == 0)
-        edges, rows = edges[keep], rows[keep]
-    own = graph.graph.get("id")
-    columns = {name: v for name, v in graph.graph.items() if isinstance(name, str) and isinstance(v, PLAIN)}
-    columns.pop("id", None)
-    return Record(
-        n_nodes=len(numbers),
-        edges=edges.T,
-        node={column.name: _attribute(nodes, column, "node") for column in known.node},
-        edge={column.name: _attribute(arcs, column, "edge")[rows] for column in known.edge},
-        graph=columns,
-        graph_id=own if isinstance(own, str | int) else None,
-    )
-
-
-def _attribute(rows: Sequence[Mapping[str, Any]], column: Column, level: Level) -> NDArray[Any]:
-    values: list[Any] = [row.get(column.name) for row in rows]
-    if column.kind != "float":
-        return objects(values)
-    gap: Any = np.full(column.width, np.nan) if column.width > 1 else np.nan
-    gap = 1.0 if column.role == "weight" else gap  # as networkx has it
-    wide = next((np.full(np.shape(v), np.nan) for v in values if np.ndim(v)), gap)
-    given = [wide if is_missing(v) else _numpy(v) if hasattr(v, "detach") else v for v in values]
-    try:
-        made = np.array(given, np.float64)
-    except (ValueError, TypeError, OverflowError):
-        made = np.zeros(0)
-    if values and not made.size:
-        raise ValueError(
-            f"the {level} attribute {column.name!r} does not hold numbers of one width throughout"
-        )
-    return made
-
-
-def to_networkx(graphs: GraphSet) -> list[nx.Graph]:
-    """One networkx graph per graph, nodes numbered from 0, columns as attributes.
-
-    A graph all of whose arcs have their reverse becomes undirected; repeated arcs make it a multigraph.
-    """
-    node, edge, label = (
-        {c.name: graphs.values(level, c.name).tolist() for c in getattr(graphs.schema, level)}
-        for level in LEVELS
-    )
-    ids, node_ptr, edge_ptr = (part.tolist() for part in (graphs.ids, graphs.node_ptr, graphs.edge_ptr))
-    made = []
-    for g in range(len(graphs)):
-        arcs = range(edge_ptr[g], edge_ptr[g + 1])
-        ends = [(u, v) for u, v in graphs.edges[:, arcs.start : arcs.stop].T.tolist()]
-        rows = [{name: values[a] for name, values in edge.items()} for a in arcs]
-        forward = sorted((u, v, str(row)) for (u, v), row in zip(ends, rows, strict=True))
-        backward = sorted((v, u, str(row)) for (u, v), row in zip(ends, rows, strict=True))
-        kinds = (nx.Graph, nx.MultiGraph) if forward == backward else (nx.DiGraph, nx.MultiDiGraph)
-        graph = kinds[len(set(ends)) < len(ends)]()
-        graph.graph.update({"id": ids[g], **{name: values[g] for name, values in label.items()}})
-        nodes = range(node_ptr[g], node_ptr[g + 1])
-        own = ({name: values[n] for name, values in node.items()} for n in nodes)
-        graph.add_nodes_from(enumerate(own))
-        arcs_once = ((u, v, row) for (u, v), row in zip(ends, rows, strict=True))
-        graph.add_edges_from(arc for arc in arcs_once if graph.is_directed() or arc[0] <= arc[1])
-        made.append(graph)
-    return made
 
 
 def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:

@@ -41,9 +41,7 @@ ClCCl ClC(Cl)Cl Cc1ccccc1 c1ccccc1 CCCCCC
 """
 INORGANIC = "OC(=O)O SC#N C#N OC#N O=C=O S=C=S [C-]#[O+]"  # these count as pieces without carbon
 LARGEST_INORGANIC = 4  # heavy atoms of the largest of them
-LONGEST = (
-    5_000  # characters of a SMILES, some 600 residues: RDKit takes seconds, and ends in a crash at 20,000
-)
+LONGEST = 5_000  # characters of a SMILES, some 600 residues; RDKit crashes at 20,000
 LARGE = 500  # atoms; beyond it a matrix is mostly zeros, and its bonds are visited instead
 CELLS = 1_000_000  # matrix entries (8 MB) that wait until they are searched together
 OTHER = 4.5  # stands in a matrix for a bond without an order, such as a hydrogen bond
