@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -155,6 +156,7 @@ class InfoGraph(GraphNetwork):
     network_: nn.ModuleDict
     objective_: Any
     _directions: State = {}  # noqa: RUF012 - mean (dim,) and principal axes (dim, dim) of vectors
+    _alone = False  # whether the encoder alone was trained, or read
     _n_shown: int | None = None  # how many of them vectors are made of; None for vectors as they are
 
     def __init__(
@@ -214,13 +216,18 @@ class InfoGraph(GraphNetwork):
             model._shorten(dim)
         return model
 
-    def keep_directions(self, graphs: Any) -> Self:
-        """Find the principal directions of these graphs' vectors, for `from_pretrained(folder, dim=...)`."""
+    def save_encoder(self, folder: str | Path, graphs: Any) -> Path:
+        """Save the encoder alone, with the principal directions of these graphs' vectors.
+
+        `from_pretrained(folder)` reads it; its `dim` leading directions are shorter vectors.
+        """
         vectors = self.transform(graphs).astype(np.float64)
         mean = vectors.mean(axis=0)
         found = np.linalg.eigh(np.cov(vectors - mean, rowvar=False))[1].T[::-1]  # largest first
-        self._directions = {"mean": mean.astype(np.float32), "axes": found.astype(np.float32)}
-        return self
+        kept = copy.copy(self)
+        kept._directions = {"mean": mean.astype(np.float32), "axes": found.astype(np.float32)}
+        kept._alone = True
+        return kept.save(folder)
 
     def _shorten(self, dim: int) -> None:
         most = len(self._directions.get("axes", ()))
@@ -332,7 +339,7 @@ class InfoGraph(GraphNetwork):
                 from infograph.estimators.distributed import train_by_team
 
                 history = train_by_team(self, source, known, workers, on, **run)
-        self.history_ = self.history_ + history
+        self.history_, self._alone = self.history_ + history, False
         return source, known
 
     def _loader(
@@ -393,7 +400,7 @@ class InfoGraph(GraphNetwork):
         with loop.own_noise(self.random_state):
             made = self._network(schema, encoder)
         self.network_ = made.to(choose_device(self.device))
-        self.history_ = []
+        self.history_, self._alone = [], False
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
 
     def _network(self, schema: Schema, encoder: EncoderSpec) -> nn.ModuleDict:
@@ -419,10 +426,15 @@ class InfoGraph(GraphNetwork):
 
     def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
+        self._check_fitted()
+        if self._alone:
+            raise InvalidParameter(
+                "this model is an encoder alone: fit it with warm_start=True to score nodes"
+            )
+        contrast = cast(LocalGlobal, self.network_["local_global"])
 
         def score(batch: Batch) -> Tensor:
             states = self._encoder(batch)
-            contrast = cast(LocalGlobal, self.network_["local_global"])
             return contrast.score_nodes(states, self._encoder.vectors(states, batch), batch)
 
         return self._per_node(graphs, score)
@@ -444,7 +456,9 @@ class InfoGraph(GraphNetwork):
         return super()._n_features_out if self._n_shown is None else self._n_shown
 
     def _state(self) -> State:
-        state = {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        part = self.network_["encoder"] if self._alone else self.network_
+        weights = part.state_dict(prefix="encoder." if self._alone else "")
+        state = {name: tensor.cpu().numpy() for name, tensor in weights.items()}
         return state | {f"directions.{name}": values for name, values in self._directions.items()}
 
     def _set_state(self, state: State) -> None:
@@ -456,12 +470,13 @@ class InfoGraph(GraphNetwork):
         }
         weights = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
         encoder = encoder_spec(self.encoder)
-        whole = any(not name.startswith("encoder.") for name in weights)  # or the encoder alone
-        part = (lambda net: net) if whole else (lambda net: nn.ModuleDict({"encoder": net["encoder"]}))
+        alone = all(name.startswith("encoder.") for name in weights)
+        part = (lambda net: nn.ModuleDict({"encoder": net["encoder"]})) if alone else (lambda net: net)
         check_weights(lambda: part(self._network(self.schema_, encoder)), weights)
         self._build(self.schema_, encoder)
         load_weights(part(self.network_), weights)
         self.network_.eval()
+        self._alone = alone
         self._directions = kept
 
     def _learned(self) -> dict[str, Any]:
