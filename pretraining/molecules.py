@@ -131,9 +131,9 @@ def known_categories(graphs: GraphSet) -> GraphSet:
 def describe(smiles: str) -> list[float]:
     """What RDKit computes of a molecule's structure in compiled code: 121 numbers."""
     molecule = Chem.MolFromSmiles(smiles)
-    found = [*PROPERTIES.ComputeProperties(molecule), *rdMolDescriptors.MQNs_(molecule)]
-    parts = rdMolDescriptors.SlogP_VSA_, rdMolDescriptors.SMR_VSA_, rdMolDescriptors.PEOE_VSA_
-    return [*found, *(value for part in parts for value in part(molecule))]
+    by_atoms = (rdMolDescriptors.SlogP_VSA_, rdMolDescriptors.SMR_VSA_, rdMolDescriptors.PEOE_VSA_)
+    parts = (PROPERTIES.ComputeProperties, *by_atoms, rdMolDescriptors.MQNs_)
+    return [value for part in parts for value in part(molecule)]
 
 
 def descriptors(work: Path, smiles: list[str]) -> NDArray[np.float32]:
@@ -187,7 +187,7 @@ def main() -> None:
     graphs = known_categories(prepared(options.work, options.moses, options.n_moses))
     say(f"{graphs!r}")
     table = descriptors(options.work, graphs.graph["smiles"].tolist())
-    encoder = GIN()
+    encoder = GIN(readout="log")
     goal = Described("infonce", "conditioned", colours=1.0, max_patches=8, table=table)
     model = InfoGraph(512, encoder, goal, epochs=options.epochs, schedule=Cosine(), verbose=True)
     checkpoint = options.work / "checkpoint"
