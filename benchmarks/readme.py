@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.methods import SETS
 from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
+from benchmarks.vector_tables import candidate_tables, gain_figure, gain_table
 from infograph.evaluate import compare
 from infograph.evaluate.published import paper_table1, paper_table2
 from infograph.paper.report import (
@@ -264,6 +265,16 @@ def render_reference(text: str) -> str:
     return _filled(text, names_tables())
 
 
+def render_results(text: str) -> str:
+    """docs/results.md with its table made anew."""
+    return _filled(text, {"vectors": gain_table(RESULTS)})
+
+
+def render_choosing(text: str) -> str:
+    """docs/choosing_defaults.md with what was tried."""
+    return _filled(text, {"candidates": candidate_tables(RESULTS)})
+
+
 def _filled(text: str, blocks: dict[str, str]) -> str:
     for name, table in blocks.items():
         pattern = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
@@ -273,7 +284,14 @@ def _filled(text: str, blocks: dict[str, str]) -> str:
     return text
 
 
-PAGES = {"README.md": render, "docs/scale.md": render_scale, "docs/reference.md": render_reference}
+PAGES = {
+    "README.md": render,
+    "docs/scale.md": render_scale,
+    "docs/reference.md": render_reference,
+    "docs/results.md": render_results,
+    "docs/choosing_defaults.md": render_choosing,
+    "docs/training_gain.svg": lambda _: gain_figure(RESULTS),
+}
 
 
 def main() -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from rdkit import Chem
 from rdkit.Chem import Descriptors, rdFingerprintGenerator
 
+from benchmarks.vector_tables import candidate_tables, gain_figure, gain_table
 from infograph import InfoGraph, OptimalAssignment, read_graphs
-from infograph.cells import run_cell
+from infograph.cells import Cell, run_cell
 from infograph.data.splits import scaffold_groups
 from infograph.errors import FileMissing
 from infograph.estimators import folder
-from infograph.evaluate import compare, cross_validate, judges
+from infograph.evaluate import Evaluation, compare, cross_validate, judges
+from infograph.evaluate.evaluation import Candidate, Plan
 from infograph.paper import table1, vectors
 from infograph.paper.vectors import (
     CANDIDATES,
@@ -122,7 +125,7 @@ def test_kernels_have_their_rounds_chosen_on_inner_folds(molecules, tmp_path):
     expected = cross_validate(gram, WEIGHT, scoring="rmse", repeats=1, folds=5, **judging)
     np.testing.assert_allclose(candidates[1]["outer"], expected.candidates[0].outer, rtol=1e-9)
     assert evaluation_of(tmp_path, "ESOL", "wl-oa", [7]).mean == pytest.approx(
-        vectors.Evaluation.from_dict(result["evaluation"]).leak_free().mean
+        Evaluation.from_dict(result["evaluation"]).leak_free().mean
     )
 
 
@@ -173,6 +176,44 @@ def test_results_of_other_settings_are_not_taken(molecules, tmp_path):
     old = cell.path(tmp_path).with_name("ESOL-morgan-bits-0-00000000.json")
     old.write_text(json.dumps(result | {"evaluation": None}))
     assert evaluation_of(tmp_path, "ESOL", "morgan bits", [0]) is not None
+
+
+def judged(results, data, method, seed, scores):
+    """A result file with these scores of the outer folds."""
+    of, outer = SETS[data], np.reshape(scores, (1, -1, 1)).astype(float)
+    plan = Plan(of.folds, 3, (), f"labels of {data}", 100)
+    found = Candidate("default", of.judge, (1.0,), True, 0, outer, outer, 0 * outer.astype(int), of.scoring)
+    path = Cell("vectors", f"{data} {method} {seed}", {}).path(results)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"evaluation": Evaluation(plan, (seed,), (found,)).to_dict()}))
+
+
+def test_the_report_has_the_seeds_of_the_report_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    better = {"untrained": 0, "untrained default": 0.02, "default": 0.05, "wl": 0.04, "morgan bits": 0.01}
+    for seed in range(3):
+        for method, gain in better.items():
+            noise = rng.normal(0, 1e-4, 5)
+            judged(tmp_path, "BACE", method, seed, 0.7 + gain + noise)
+            judged(tmp_path, "ESOL", method, seed, 2 + 10 * gain + noise)  # an error: worse by so much
+            judged(tmp_path, "BACE", method, 100 + seed, 0.99 + noise)
+        judged(tmp_path, "BACE", "paper", 100 + seed, 0.94 + noise)
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in gain_table(tmp_path).splitlines()]
+    rows = {line[0]: line[1:] for line in lines if line}
+    bace, esol = (rows[f"{name} (3 of 10 seeds)"] for name in ("BACE", "ESOL"))
+    assert bace[:2] == ["ROC-AUC, %", "ridge, RBF"]
+    assert bace[2:] == ["70.0", "72.0", "–", "75.0", "–", "74.0, WL", "**+3.0** (p < 0.001)"]
+    assert esol[2:] == ["2.000", "2.200", "–", "2.500", "–", "2.100, Morgan bits", "**-25.0 %** (p < 0.001)"]
+    assert set(rows["MUTAG"][2:]) == {"–"}
+    assert "better on 1 of 2 sets and worse on 1." in gain_table(tmp_path)
+    figure = gain_figure(tmp_path)
+    ElementTree.fromstring(figure)
+    assert (
+        all(text in figure for text in (">BACE<", ">+3.0<", ">ESOL<", ">-25.0 %<")) and "MUTAG" not in figure
+    )
+    (tried,) = [line for line in candidate_tables(tmp_path).splitlines() if line.startswith("| paper")]
+    assert tried == "| paper | – | – | – | – | – | **-5.0** | – | -2 |"
+    assert "No results yet" in gain_figure(tmp_path / "nowhere")
 
 
 def test_holm_by_hand():
