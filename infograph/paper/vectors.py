@@ -34,6 +34,7 @@ from infograph.evaluate import Evaluation, cross_validate, merge, paired_test
 from infograph.evaluate.compare import blames_method, represent
 from infograph.evaluate.judges import SCORINGS
 from infograph.io import read_json
+from infograph.look.describe import holm
 from infograph.objectives.infograph import MutualInformation
 from infograph.paper.candidates import Averaged, Masked, Views
 from infograph.progress import Watcher
@@ -317,15 +318,5 @@ def duels(results: Path, data: str, candidates: Mapping[str, str], seeds: Sequen
         gain, *ends = (value / other.mean if lower else value for value in (test.difference, *test.interval))
         own_mean, mean = (score.leak_free().in_table[0] for score in (mine, other))
         found.append(Duel(data, name, reference, own_mean, mean, gain, (ends[0], ends[1]), test.p_value))
-    adjusted = holm([each.p_value for each in found])
+    adjusted = holm(np.array([each.p_value for each in found])).tolist()
     return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the k-th smallest of n is multiplied with n - k + 1, and never falls."""
-    order = np.argsort(p_values)
-    adjusted, largest = [1.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, p_values[place] * (len(p_values) - rank)))
-        adjusted[place] = largest
-    return adjusted

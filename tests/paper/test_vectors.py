@@ -28,7 +28,6 @@ from infograph.paper.vectors import (
     compute_vectors,
     duels,
     evaluation_of,
-    holm,
     is_judged,
     vector_cell,
     vector_cells,
@@ -214,11 +213,6 @@ def test_the_report_has_the_seeds_of_the_report_alone(tmp_path):
     (tried,) = [line for line in candidate_tables(tmp_path).splitlines() if line.startswith("| paper")]
     assert tried == "| paper | – | – | – | – | – | **-5.0** | – | -2 |"
     assert "No results yet" in gain_figure(tmp_path / "nowhere")
-
-
-def test_holm_by_hand():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 
 
 def test_newer_methods_are_compared_and_are_not_in_table_1():
