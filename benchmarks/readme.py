@@ -17,7 +17,8 @@ from typing import Any
 from benchmarks.methods import SETS
 from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
-from infograph.evaluate.compare import METHODS
+from benchmarks.vector_tables import candidate_tables, gain_figure, gain_table
+from infograph.evaluate import compare
 from infograph.evaluate.published import paper_table1, paper_table2
 from infograph.paper.report import (
     COLUMNS2,
@@ -33,7 +34,7 @@ from infograph.paper.report import (
     rounded,
     training_remarks,
 )
-from infograph.paper.table1 import REACH, REPEATS, Table1, majority, read_table1
+from infograph.paper.table1 import METHODS, REACH, REPEATS, Table1, majority, read_table1
 from infograph.paper.table2 import CONFIDENCE, OBJECTIVES, REFERENCE, UNITS, Table2, read_table2
 from infograph.report.pages import Entry, Sheet, as_markdown, grid, plain, text
 
@@ -116,8 +117,10 @@ def methods_table(rows: list[dict[str, Any]], skipgram: dict[str, Any]) -> str:
     found = {(row["method"], row["data"]): row for row in rows}
     sets = [name for name in SETS if any(data == name for _, data in found)]
     lines = [f"| method | {' | '.join(sets)} | peak, MB |", "|---" * (len(sets) + 2) + "|"]
-    for name, method in METHODS.items():
+    for name, method in compare.METHODS.items():
         cells = [found.get((name, data), {}) for data in sets]
+        if not any(cells):
+            continue
         peak = max((cell.get("peak_mb", 0) for cell in cells), default=0)
         seconds = [_seconds(cell) for cell in cells]
         lines.append(f"| {method.title} | {' | '.join(seconds)} | {peak:,.0f} |")
@@ -262,6 +265,16 @@ def render_reference(text: str) -> str:
     return _filled(text, names_tables())
 
 
+def render_results(text: str) -> str:
+    """docs/results.md with its table made anew."""
+    return _filled(text, {"vectors": gain_table(RESULTS)})
+
+
+def render_choosing(text: str) -> str:
+    """docs/choosing_defaults.md with what was tried."""
+    return _filled(text, {"candidates": candidate_tables(RESULTS)})
+
+
 def _filled(text: str, blocks: dict[str, str]) -> str:
     for name, table in blocks.items():
         pattern = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
@@ -271,7 +284,14 @@ def _filled(text: str, blocks: dict[str, str]) -> str:
     return text
 
 
-PAGES = {"README.md": render, "docs/scale.md": render_scale, "docs/reference.md": render_reference}
+PAGES = {
+    "README.md": render,
+    "docs/scale.md": render_scale,
+    "docs/reference.md": render_reference,
+    "docs/results.md": render_results,
+    "docs/choosing_defaults.md": render_choosing,
+    "docs/training_gain.svg": lambda _: gain_figure(RESULTS),
+}
 
 
 def main() -> None:

@@ -120,6 +120,7 @@ PREDICTORS = {
     "atom counts of classes": AtomCounts(task="classification"),
     "forest": FingerprintForest(**FOREST),
     "forest of classes": FingerprintForest(**FOREST, task="classification"),
+    "forest on counts": FingerprintForest(**FOREST, features="counts+descriptors"),
 }
 METHODS = TRAINED | LABELLED | KERNELS | EMBEDDINGS | HISTOGRAMS | PREDICTORS
 NETWORKS = TRAINED | LABELLED

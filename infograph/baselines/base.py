@@ -37,6 +37,7 @@ CONSTRAINTS: dict[str, list[Any]] = {  # a parameter means the same in every met
     **{name: ["boolean"] for name in ("normalise", "share", "connected_only")},
     "decay": [POSITIVE, StrOptions({"auto"})],
     "draws": [Interval(Integral, 2, None, closed="left")],
+    "features": [StrOptions({"bits", "counts", "counts+descriptors"})],
     "max_features": [Interval(Real, 0, 1, closed="right"), None],
     "node_features": [StrOptions({"auto", "constant", "degree"})],
     "pooling": [StrOptions({"mean", "sum"})],

@@ -149,9 +149,8 @@ def table1(
         infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m
     """
     from infograph.cells import pick_names
-    from infograph.evaluate.compare import METHODS
     from infograph.evaluate.published import paper_table1
-    from infograph.paper.table1 import SMALL, table1_cells
+    from infograph.paper.table1 import METHODS, SMALL, table1_cells
 
     known = paper_table1().datasets
     columns = SMALL if data == "small" else pick_names("data set", opt.names(data) or [], known)

@@ -307,7 +307,7 @@ def _download(
         except (OSError, zipfile.BadZipFile) as error:
             reason, cause = f"{entry.url} could not be downloaded ({error})", error
     else:
-        reason = f"load_dataset({entry.name!r}, download=True) would look for it there"
+        reason = f"load_dataset({entry.name!r}, download=True) would look for {entry.url}"
     searched = [
         f"{where} {folder}{'' if folder.is_dir() else ' (no such folder)'}"
         for where, folder in _folders(root)

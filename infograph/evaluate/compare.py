@@ -324,6 +324,8 @@ METHODS: dict[str, Method] = {
             "infograph", "InfoGraph", _INFOGRAPH, {"layers": DEPTHS, "lr": RATES}, random=True, epochs=EPOCHS
         ),
         _method("untrained", "untrained GIN", _UNTRAINED, {"layers": DEPTHS}, random=True),
+        _method("wl-oa", "WL-OA", "baselines.wl:OptimalAssignment", normalise=True),
+        _method("ltp", "LTP", "baselines.profile:LocalTopologicalProfile"),
         _method("labels", "node labels", "baselines.references:LabelHistogram"),
         _method("degrees", "node degrees", "baselines.references:DegreeHistogram"),
     )

@@ -116,8 +116,8 @@ def cross_validate(
             out, with a warning. (G, T) is T columns of two classes each, or of numbers, with gaps; scores are
             means over the columns.
         classifiers: "svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf" or "forest" for vectors,
-            all but "logistic" for measured values, too; "svm", "knn" for Gram matrices. None means "svm-rbf"
-            and "svm". SVMs are LIBSVM's; ridge is least squares, on -1 and 1 for classes.
+            all but "logistic" for measured values, too; "svm", "ridge", "knn" for Gram matrices. None means
+            "svm-rbf" and "svm". SVMs are LIBSVM's; ridge is least squares, on -1 and 1 for classes.
         scoring: "accuracy", "roc_auc" or "average_precision" of classes, "rmse", "mae" or "r2" of numbers.
             None means accuracy, ROC-AUC for several columns of classes, and RMSE for numbers.
         groups: (G,) what stays in one fold, such as `scaffold_groups(molecules)`; folds are stratified by

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Part = slice | Rows
 VECTOR_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf", "forest")
 VECTOR_REGRESSORS = ("svm-rbf", "svm-linear", "ridge", "ridge-rbf", "forest", "knn")
-GRAM_CLASSIFIERS = ("svm", "knn")
+GRAM_CLASSIFIERS = ("svm", "ridge", "knn")
 TREES, INNER_TREES = 500, 100  # on test folds, and on inner folds, where they only compare
 
 
@@ -76,7 +76,7 @@ class Space:
     """
 
     def __init__(self, given: Floats, train: Rows, test: Rows, *, scale: bool, gram: bool = False) -> None:
-        self.n_train = len(train)
+        self.n_train, self.gram = len(train), gram
         self._kept: dict[Any, Any] = {}
         order = np.concatenate([train, test])
         if gram:
@@ -100,10 +100,10 @@ class Space:
         return cast(Floats, self._kept[judge])
 
     def _matrix(self, judge: str) -> Floats:
+        if (self.gram and judge != "knn") or judge == "svm-linear":
+            return self.products
         if judge in ("logistic", "forest", "ridge"):
             return np.asarray(self.vectors)
-        if judge in ("svm", "svm-linear"):
-            return self.products
         distances = self.products * -2.0  # squared, to the training graphs
         distances += self.squares[:, None]
         distances += self.squares[None, : self.n_train]
@@ -123,7 +123,7 @@ class Space:
         rows, matrix = np.arange(self.n_train)[fit], self.matrix(judge)
         key = (judge, rows.tobytes())
         if key not in self._kept:
-            if judge == "ridge":  # of the vectors, which have fewer columns than there are rows
+            if judge == "ridge" and not self.gram:  # of vectors, which have fewer columns than there are rows
                 mean, width = matrix[rows].mean(axis=0), np.sqrt(matrix.shape[1])
                 left, values, right = np.linalg.svd((matrix[rows] - mean) / width, full_matrices=False)
                 self._kept[key] = (left, values**2, ((matrix - mean) / width @ right.T) * values)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from infograph.cells import Result
 from infograph.evaluate import Evaluation
-from infograph.evaluate.compare import DEPTHS, EPOCHS, METHODS, RATES
+from infograph.evaluate.compare import DEPTHS, EPOCHS, RATES
 from infograph.evaluate.published import Figure, paper_table1, paper_table2
 from infograph.io import replaced_file
 from infograph.look.svg import LIGHT
@@ -124,7 +124,7 @@ def table1_sheet(table: table1.Table1) -> Sheet:
     best = best_accuracies(table)
     columns = {data: data for data in paper_table1().datasets}
     rows = {}
-    for name, method in METHODS.items():
+    for name, method in table1.METHODS.items():
         kinds = KINDS1 if method.title in paper_table1().rows else KINDS1[:2]
         rows[name] = (text(method.title), text(*kinds, look="kinds"))
     rows["majority"] = (text("majority class"), text(""))
@@ -168,12 +168,16 @@ def absent(found: object) -> str:
 
 def measured_sets(table: table1.Table1) -> list[str]:
     """The data sets with results."""
-    return [data for data in paper_table1().datasets if any(table[data, method].found for method in METHODS)]
+    return [
+        data
+        for data in paper_table1().datasets
+        if any(table[data, method].found for method in table1.METHODS)
+    ]
 
 
 def _searched(table: table1.Table1) -> list[str]:
     searched = []
-    for name, method in METHODS.items():
+    for name, method in table1.METHODS.items():
         evaluations = [cell.evaluation for (_, row), cell in table.items() if row == name]
         settings = [candidate.setting for each in evaluations if each for candidate in each.candidates]
         if settings:
@@ -227,7 +231,7 @@ def variants_sheet(table: table1.Table1) -> Sheet:
     for method, setting in table1.BASES.items():
         mine = [name for name in there if table1.VARIANTS[name].method == method]
         if mine:
-            rows[method] = (text(METHODS[method].title, setting),)
+            rows[method] = (text(table1.METHODS[method].title, setting),)
             rows |= {name: (text(table1.VARIANTS[name].title),) for name in mine}
 
     def entry(name: str, data: str) -> Entry:
@@ -327,7 +331,7 @@ def search_sheet(table: table2.Table2) -> Sheet:
 def cost1_sheet(table: table1.Table1) -> Sheet:
     """Median seconds of a representation by data set, and the peak memory over all of them."""
     names, rows = paper_table1().datasets, []
-    for name, method in METHODS.items():
+    for name, method in table1.METHODS.items():
         found = [table[data, name].found for data in names]
         seconds = (cost_of(each)[0] for each in found)
         rows.append(tuple(map(text, (method.title, *seconds, cost_of(chain(*found))[1]))))

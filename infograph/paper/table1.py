@@ -17,8 +17,8 @@ from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
 from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate import Evaluation, cross_validate, merge
-from infograph.evaluate.compare import METHODS, Method, blames_method, represent
+from infograph.evaluate import Evaluation, compare, cross_validate, merge
+from infograph.evaluate.compare import Method, blames_method, represent
 from infograph.evaluate.evaluation import PairedTest, Score, paired_test
 from infograph.evaluate.published import Figure, paper_table1
 from infograph.io import read_json, replaced_file
@@ -26,6 +26,8 @@ from infograph.parameters import changed
 from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
 
+LATER = ("wl-oa", "ltp")  # published elsewhere, and after the grid of this table was fixed
+METHODS = {name: method for name, method in compare.METHODS.items() if name not in LATER}
 REPEATS, FOLDS, INNER_FOLDS = 5, 10, 5
 SMALL = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI")
 REDUCED = {

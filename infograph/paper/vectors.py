@@ -15,19 +15,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from infograph.baselines.base import GraphKernel
 from infograph.baselines.graph2vec import Graph2Vec
-from infograph.baselines.wl import WeisfeilerLehman
+from infograph.baselines.profile import LocalTopologicalProfile
+from infograph.baselines.references import Features, descriptor_names, molecule_features
+from infograph.baselines.wl import OptimalAssignment, WeisfeilerLehman
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.splits import scaffold_groups
 from infograph.errors import InfoGraphError
 from infograph.estimators.architecture import GIN
+from infograph.estimators.folder import model_folder, pretrained_names, read_config
 from infograph.estimators.infograph import InfoGraph, UntrainedGIN
 from infograph.evaluate import Evaluation, cross_validate, merge, paired_test
 from infograph.evaluate.compare import blames_method, represent
 from infograph.evaluate.judges import SCORINGS
+from infograph.io import read_json
+from infograph.look.describe import holm
 from infograph.objectives.infograph import MutualInformation
 from infograph.paper.candidates import Averaged, Masked, Views
 from infograph.progress import Watcher
@@ -76,7 +83,8 @@ SETS = {
         DevelopmentSet("Tox21", "ridge", "roc_auc", 5, "finalists", True),
     )
 }
-Make = Callable[[int, GraphSet], Any]  # seed, graphs -> an estimator
+# seed, graphs -> an estimator, or several by the names of their settings, of which inner folds choose
+Make = Callable[[int, GraphSet], Any]
 
 
 def _trained(
@@ -124,37 +132,107 @@ IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top of it
     "rate to 0": {"more": {"schedule": Cosine()}},
     "averaged": {"cls": Averaged},
 }
+_INPUTS: dict[str, Any] = {**_BEST, "gin": {"readout": "log"}, "edges": True}  # the best of round A2
+JOINED: dict[str, dict[str, Any]] = {  # of rounds B and C
+    "log, edges": _INPUTS,
+    "log, edges, degrees": {**_INPUTS, "degrees": True},
+    "log, edges, averaged": {**_INPUTS, "cls": Averaged},
+    "log, edges, auto": {**_INPUTS, "more": {"epochs": "auto"}},
+    "log, edges, 32 patches": {**_INPUTS, "max_patches": 32},
+}
 CANDIDATES: dict[str, Make] = {
     "untrained": _untrained(),
     "untrained joined": _untrained(gin={"readout": "joined"}),
     "untrained log": _untrained(gin={"readout": "log"}),
     "untrained degrees": _untrained(degrees=True),
     "untrained edges": _untrained(edges=True),
+    "untrained log, edges": _untrained(gin={"readout": "log"}, edges=True),
+    "untrained log, edges, degrees": _untrained(gin={"readout": "log"}, edges=True, degrees=True),
     "paper": _trained(),
     "conditioned": _trained(discriminator="conditioned"),
     "conditioned dv": _trained(discriminator="conditioned", bound="dv"),
     "conditioned infonce": _trained(discriminator="conditioned", bound="infonce"),
     "cosine infonce": _trained(discriminator="cosine", bound="infonce"),
     **{f"+ {name}": _trained(**_BEST, **idea) for name, idea in IDEAS.items()},
+    **{name: _trained(**settings) for name, settings in JOINED.items()},
 }
+DEFAULT, DEFAULT_UNTRAINED = "default", "untrained default"  # methods, once chosen
+
+
+@dataclass(eq=False)
+class Fingerprints(BaseEstimator):  # type: ignore[misc]
+    """Morgan fingerprints and RDKit's descriptors as vectors."""
+
+    features: Features
+
+    def fit_transform(self, graphs: GraphSet) -> NDArray[Any]:
+        """One row per molecule."""
+        names = descriptor_names() if self.features == "counts+descriptors" else ()
+        return molecule_features(graphs, features=self.features, descriptors=names, smiles="smiles")
+
+
+@dataclass(eq=False)
+class Carried(BaseEstimator):  # type: ignore[misc]
+    """The vectors of a model that the package carries; nothing is fitted."""
+
+    name: str
+    sha256: str  # of its weights
+
+    def fit_transform(self, graphs: GraphSet) -> NDArray[Any]:
+        """One vector per graph."""
+        return InfoGraph.from_pretrained(self.name).transform(graphs)
+
+
+def _by_rounds(kernel: type[WeisfeilerLehman]) -> Make:
+    return lambda seed, graphs: {f"rounds={n}": kernel(n, normalise=True) for n in (1, 3, 5)}
+
+
 REFERENCES: dict[str, Make] = {
-    "wl": lambda seed, graphs: WeisfeilerLehman(normalise=True),
+    "wl": _by_rounds(WeisfeilerLehman),
+    "wl-oa": _by_rounds(OptimalAssignment),
     "graph2vec": lambda seed, graphs: Graph2Vec(random_state=seed),
+    "ltp": lambda seed, graphs: LocalTopologicalProfile(),
+    "morgan bits": lambda seed, graphs: Fingerprints("bits"),
+    "morgan counts": lambda seed, graphs: Fingerprints("counts"),
+    "morgan counts + descriptors": lambda seed, graphs: Fingerprints("counts+descriptors"),
 }
-METHODS = {**CANDIDATES, **REFERENCES}
+PRETRAINED, MODEL = "pre-trained", "molecules"
+METHODS: dict[str, Make] = {
+    **CANDIDATES,
+    **REFERENCES,
+    PRETRAINED: lambda seed, graphs: Carried(MODEL, read_config(model_folder(MODEL))["sha256"]),
+}
+
+
+def is_judged(data: str, method: str) -> bool:
+    """Whether a method is judged on a set.
+
+    Kernels are not on Tox21: with its gaps every task has decompositions of its own, which takes hours.
+    """
+    if method.startswith("morgan") or method == PRETRAINED:
+        return SETS[data].molecules and (method != PRETRAINED or MODEL in pretrained_names())
+    return not (data == "Tox21" and method in ("wl", "wl-oa"))
 
 
 def vector_cells(data: Sequence[str], methods: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
     """The cells, the first seed of all first."""
-    return [vector_cell(name, method, seed) for seed, name, method in product(seeds, data, methods)]
+    places = product(seeds, data, methods)
+    return [vector_cell(name, method, seed) for seed, name, method in places if is_judged(name, method)]
 
 
 def vector_cell(data: str, method: str, seed: int) -> Cell:
     """One method on one set with one seed."""
-    of = SETS[data]
-    made = METHODS[method](0, load_dataset(data))
-    settings = {"data": data, "method": method, "seed": seed, "judge": of.judge, "scoring": of.scoring}
-    settings |= {"folds": of.folds, "estimator": type(made).__name__, "parameters": parameters_of(made)}
+    of, made = SETS[data], METHODS[method](0, load_dataset(data))
+    several = made if isinstance(made, dict) else {"default": made}
+    parameters = {name: parameters_of(each) for name, each in several.items()}
+    first, judge = next(iter(several.values())), of.judge
+    if isinstance(first, GraphKernel):
+        judge = "svm" if of.judge == "svm-rbf" else "ridge"
+    elif isinstance(first, LocalTopologicalProfile | Fingerprints):
+        judge = "forest"  # as their authors have it
+    settings = {"data": data, "method": method, "seed": seed, "judge": judge, "scoring": of.scoring}
+    settings |= {"folds": of.folds, "estimator": type(first).__name__}
+    settings["parameters"] = parameters.get("default", parameters)
     return Cell("vectors", f"{data} {method} {seed}", settings)
 
 
@@ -163,19 +241,19 @@ def compute_vectors(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ())
     settings = cell.settings
     of, seed = SETS[settings["data"]], settings["seed"]
     graphs, targets, groups = of.load()
-    model, began = METHODS[settings["method"]](seed, graphs), time.perf_counter()
+    made, began = METHODS[settings["method"]](seed, graphs), time.perf_counter()
+    models = made if isinstance(made, dict) else {"default": made}
     try:
-        values = represent(model, graphs)
+        values = {name: represent(model, graphs) for name, model in models.items()}
     except InfoGraphError as error:
         if not blames_method(error):
             raise
         return {"empty": " ".join(str(error).split())}
     middle = time.perf_counter()
-    judge = "svm" if hasattr(values, "matrix") else of.judge
     evaluation = cross_validate(
         values,
         targets,
-        classifiers=judge,
+        classifiers=settings["judge"],
         scoring=of.scoring,
         groups=groups,
         repeats=1,
@@ -184,7 +262,7 @@ def compute_vectors(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ())
         random_state=seed,
     )
     took = {"represent_seconds": middle - began, "evaluate_seconds": time.perf_counter() - middle}
-    history = getattr(model, "history_", [])
+    history = getattr(made, "history_", [])
     return {"evaluation": evaluation.to_dict(), "history": history[-1:], "measured": took}
 
 
@@ -201,6 +279,7 @@ class Duel:
     mean: float  # of the candidate, in per cent where that is usual
     other: float
     gain: float  # better by so much; relative for errors
+    interval: tuple[float, float]  # of the gain, 95 %
     p_value: float  # after Holm's correction over the candidates of the round
 
     @property
@@ -211,10 +290,23 @@ class Duel:
 
 def evaluation_of(results: Path, data: str, method: str, seeds: Sequence[int]) -> Evaluation | None:
     """The evaluation of a method on a set over some seeds; None where one is missing."""
-    found = [vector_cell(data, method, seed).read(results) for seed in seeds]
-    if any(each is None or "evaluation" not in each for each in found):
+    paths = [result_file(results, data, method, seed) for seed in seeds]
+    found = [read_json(path) for path in paths if path is not None]
+    if not seeds or len(found) < len(seeds) or any("empty" in each for each in found):
         return None
-    return merge(Evaluation.from_dict(each["evaluation"]) for each in found if each is not None)
+    return merge(Evaluation.from_dict(each["evaluation"]) for each in found)
+
+
+def result_file(results: Path, data: str, method: str, seed: int) -> Path | None:
+    """The result of a cell by its name, for which no graphs are needed; None where there is none.
+
+    Where a name has results of several settings, it is the one of today's.
+    """
+    name = Cell("vectors", f"{data} {method} {seed}", {}).key[:-8]
+    there = [*(results / "vectors").glob(f"{name}{'?' * 8}.json")]
+    if len(there) > 1 and method in METHODS:
+        there = [path for path in there if path == vector_cell(data, method, seed).path(results)]
+    return there[0] if there else None
 
 
 def duels(results: Path, data: str, candidates: Mapping[str, str], seeds: Sequence[int]) -> list[Duel]:
@@ -234,18 +326,8 @@ def duels(results: Path, data: str, candidates: Mapping[str, str], seeds: Sequen
         other = others[reference]
         assert other is not None
         test = paired_test(mine, other)
-        gain = test.difference / other.mean if lower else test.difference
+        gain, *ends = (value / other.mean if lower else value for value in (test.difference, *test.interval))
         own_mean, mean = (score.leak_free().in_table[0] for score in (mine, other))
-        found.append(Duel(data, name, reference, own_mean, mean, gain, test.p_value))
-    adjusted = holm([each.p_value for each in found])
+        found.append(Duel(data, name, reference, own_mean, mean, gain, (ends[0], ends[1]), test.p_value))
+    adjusted = holm(np.array([each.p_value for each in found])).tolist()
     return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the k-th smallest of n is multiplied with n - k + 1, and never falls."""
-    order = np.argsort(p_values)
-    adjusted, largest = [1.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, p_values[place] * (len(p_values) - rank)))
-        adjusted[place] = largest
-    return adjusted

@@ -43,7 +43,12 @@ SETTINGS = {  # one of each kind of range, and whatever is one method's own
     Graph2Vec: {"epochs": (0,), "max_tokens": (1.5,)},
     LabelHistogram: {"share": ("yes",)},
     DegreeHistogram: {"share": (1,)},
-    FingerprintForest: {"n_trees": (2.5,), "max_features": (0, 1.5, "sqrt"), "task": ("ranking",)},
+    FingerprintForest: {
+        "n_trees": (2.5,),
+        "features": ("descriptors",),
+        "max_features": (0, 1.5, "sqrt"),
+        "task": ("ranking",),
+    },
 }
 
 

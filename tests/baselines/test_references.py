@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from rdkit import Chem
-from rdkit.Chem import rdFingerprintGenerator
+from rdkit.Chem import Descriptors, rdFingerprintGenerator
 from rdkit.Chem.Descriptors import ExactMolWt
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
@@ -25,8 +25,9 @@ from infograph import (
     MeanPredictor,
     as_graphset,
 )
+from infograph.baselines.references import descriptor_names, rdkit_descriptors
 from infograph.data.schema import Column
-from infograph.errors import InvalidGraph, MissingExtra, UnknownCategoryWarning
+from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, UnknownCategoryWarning
 
 HEADS = ("C", "CC", "O", "N", "CCC", "C=C", "C#C", "c1ccccc1", "OC", "NC(=O)")
 TAILS = ("C", "O", "N", "F", "CO", "CN", "C#N", "C(=O)O", "C(C)C", "c1ccncc1")
@@ -175,6 +176,36 @@ def test_the_forest_of_classes_is_that_of_scikit_learn(graphs):
     assert model.classes_.tolist() == oracle.classes_.tolist() == ["few", "many", "some"]
     np.testing.assert_allclose(model.predict_proba(graphs), oracle.predict_proba(BITS), rtol=0, atol=1e-15)
     assert np.array_equal(model.predict(graphs), oracle.predict(BITS))
+
+
+def test_the_forest_on_counts_and_descriptors(graphs, tmp_path, monkeypatch):
+    counts = np.array([GENERATOR.GetCountFingerprintAsNumPy(molecule) for molecule in MOLECULES])
+    described = np.array([[value(molecule) for _, value in Descriptors.descList] for molecule in MOLECULES])
+    both = np.hstack([counts, described.astype(np.float32)])
+    assert np.isfinite(described).all() and np.abs(described).max() < 1e6
+    for features, table in (("counts", counts), ("counts+descriptors", both)):
+        model = FingerprintForest(n_trees=15, features=features, random_state=3).fit(graphs, MASS)
+        oracle = RandomForestRegressor(15, max_features=1 / 3, random_state=3).fit(table, MASS)
+        assert np.array_equal(model.predict(graphs), oracle.predict(table))
+        model.save(tmp_path / features)
+        again = FingerprintForest.load(tmp_path / features)
+        assert np.array_equal(again.predict(SMILES), oracle.predict(table))
+    reordered = [*Descriptors.descList[::-1], ("another", ExactMolWt)]  # as a later RDKit may have them
+    monkeypatch.setattr(Descriptors, "descList", reordered)
+    assert np.array_equal(again.predict(SMILES), oracle.predict(both))
+    monkeypatch.setattr(Descriptors, "descList", reordered[1:])
+    with pytest.raises(InvalidParameter, match=f"no descriptor {reordered[0][0]}: grow the forest again"):
+        again.predict(SMILES)
+
+
+def test_descriptors_that_a_molecule_has_none_of():
+    odd = "[Pt]", "C" * 80  # no partial charges; and an information content of 1e22
+    molecules = map(Chem.MolFromSmiles, odd)
+    values = np.array([[value(each) for _, value in Descriptors.descList] for each in molecules])
+    assert np.isnan(values[0]).any() and np.abs(values[1]).max() > 1e6
+    found = rdkit_descriptors(as_graphset(list(odd)), descriptor_names())
+    expected = np.clip(np.where(np.isnan(values), 0, values), -1e6, 1e6).astype(np.float32)
+    assert np.array_equal(found, expected)
 
 
 def test_the_column_of_smiles(graphs, monkeypatch):

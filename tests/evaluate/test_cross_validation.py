@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from infograph.errors import TargetWarning
 from infograph.evaluate import Evaluation, Gram, cross_validate, paired_test
 from infograph.evaluate.cross_validation import group_folds
-from infograph.evaluate.judges import VECTOR_CLASSIFIERS, Space
+from infograph.evaluate.judges import GRAM_CLASSIFIERS, VECTOR_CLASSIFIERS, Space
 
 C = (1e-2, 1.0, 10.0)
 NEIGHBOURS = (1, 3, 5, 11)
@@ -236,6 +236,23 @@ def test_a_gram_matrix_of_products_gives_the_scores_of_the_unscaled_vectors():
         np.testing.assert_allclose(a.outer, b.outer, atol=1e-12)
 
 
+def test_ridge_on_a_gram_matrix_is_kernel_ridge_regression():
+    x, classes = noisy(load_wine, 90)
+    kernel = np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / 1e5)
+    numbers = 40 * x[:, 0] + 1e3
+    found = cross_validate(Gram(kernel), numbers, classifiers="ridge", C=C, **QUICK).candidates[0]
+    for fold, (train, test) in enumerate(KFold(3, shuffle=True, random_state=0).split(x)):
+        for place, value in enumerate(C):
+            model = KernelRidge(alpha=1 / value, kernel="precomputed")
+            mean = numbers[train].mean()
+            model.fit(kernel[np.ix_(train, train)], numbers[train] - mean)
+            answer = model.predict(kernel[np.ix_(test, train)]) + mean
+            expected = root_mean_squared_error(numbers[test], answer)
+            assert found.outer[0, fold, place] == pytest.approx(expected, rel=1e-6)
+    by_class = cross_validate(Gram(kernel), classes, classifiers=("ridge", "svm"), C=C, **QUICK)
+    assert by_class.select(classifiers=["ridge"]).mean > 0.5
+
+
 def test_gram_is_normalised_made_symmetric_and_not_the_users_array():
     x, _ = blobs(40)
     x[5] = 0.0
@@ -283,7 +300,7 @@ def test_random_labels_score_chance_when_leak_free_and_more_by_the_paper():
 def test_the_result_does_not_depend_on_n_jobs():
     x, y = blobs(n=302, dim=20)  # large enough to use threads
     options = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (0.1,)}
-    for data, names in ((x, VECTOR_CLASSIFIERS), (Gram(x @ x.T), ("svm", "knn"))):
+    for data, names in ((x, VECTOR_CLASSIFIERS), (Gram(x @ x.T), GRAM_CLASSIFIERS)):
         a, b = (cross_validate(data, y, classifiers=names, n_jobs=n, **options).to_dict() for n in (1, 3))
         assert a == b
 

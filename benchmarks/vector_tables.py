@@ -1,0 +1,179 @@
+"""What training adds, and what was tried before: tables and a figure, made from results/vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from infograph.evaluate import Evaluation
+from infograph.evaluate.judges import SCORINGS
+from infograph.look.svg import LIGHT, circle, document, label, number
+from infograph.paper.vectors import (
+    CANDIDATES,
+    CHOOSING_SEEDS,
+    DEFAULT,
+    DEFAULT_UNTRAINED,
+    IDEAS,
+    LEVEL,
+    PRETRAINED,
+    REFERENCES,
+    REPORT_SEEDS,
+    SETS,
+    Duel,
+    duels,
+    evaluation_of,
+    result_file,
+)
+from infograph.report.pages import signed
+
+COLUMNS = {
+    "untrained": "untrained",
+    DEFAULT_UNTRAINED: "untrained, the default's inputs",
+    "paper": "the paper's settings",
+    DEFAULT: "the default",
+    PRETRAINED: "pre-trained",
+}
+JUDGES = {"svm-rbf": "SVM, RBF", "ridge": "ridge", "ridge-rbf": "ridge, RBF"}
+FIGURES = {"accuracy": "accuracy, %", "roc_auc": "ROC-AUC, %", "rmse": "RMSE"}
+TITLES = {"wl": "WL", "wl-oa": "WL-OA", "ltp": "LTP"}
+ROUNDS = {  # candidate -> the untrained encoder with its inputs and readout
+    "A1": dict.fromkeys(
+        ("paper", "conditioned", "conditioned dv", "conditioned infonce", "cosine infonce"), "untrained"
+    ),
+    "A2": {
+        f"+ {idea}": f"untrained {idea}" if f"untrained {idea}" in CANDIDATES else "untrained"
+        for idea in IDEAS
+    },
+}
+NONE = "–"
+HUES = {1: LIGHT.hues[0], 0: LIGHT.missing, -1: LIGHT.hues[1]}  # by verdict
+WIDTH, LEFT, RIGHT, ROW, TOP = 560, 130, 78, 24, 44  # of the figure, in pixels
+
+
+def gain_table(results: Path) -> str:
+    """What training adds: a row per set, over the report's seeds alone."""
+    head = ["set", "figure", "judge", *COLUMNS.values(), "best reference", "gain of the default"]
+    lines = [f"| {' | '.join(head)} |", "|---|---|---" + "|--:" * (len(head) - 3) + "|"]
+    gains = {each.data: each for each in report_gains(results)}
+    for name, of in SETS.items():
+        seeds = seeds_of(results, name, ["untrained"], REPORT_SEEDS)
+        found = {method: evaluation_of(results, name, method, seeds) for method in (*COLUMNS, *REFERENCES)}
+        known = {method: evaluation for method, evaluation in found.items() if evaluation is not None}
+        shown = [_mean(known[method]) if method in known else NONE for method in COLUMNS]
+        fewer = f" ({len(seeds)} of {len(REPORT_SEEDS)} seeds)" if 0 < len(seeds) < len(REPORT_SEEDS) else ""
+        gain = f"{_gain(gains[name])} ({_chance(gains[name])})" if name in gains else NONE
+        row = [name + fewer, FIGURES[of.scoring], JUDGES[of.judge], *shown, _best(known), gain]
+        lines.append(f"| {' | '.join(row)} |")
+    won, lost = (sum(each.verdict == sign for each in gains.values()) for sign in (1, -1))
+    told = f"The default is significantly better on {won} of {len(gains)} sets and worse on {lost}."
+    return "\n".join([*lines, "", told if gains else "The default has no results yet."])
+
+
+def report_gains(results: Path) -> list[Duel]:
+    """The default against the better untrained encoder, on every set where both were judged."""
+    found = []
+    for name in SETS:
+        seeds = seeds_of(results, name, ["untrained"], REPORT_SEEDS)
+        found += duels(results, name, {DEFAULT: DEFAULT_UNTRAINED}, seeds)
+    return found
+
+
+def candidate_tables(results: Path) -> str:
+    """What every candidate gained on the sets that choose, over the seeds that choose."""
+    sets = [name for name, of in SETS.items() if of.role == "choosing"]
+    blocks = ["**Development figures that chose the default, not results.**"]
+    for title, candidates in ROUNDS.items():
+        seeds = {name: seeds_of(results, name, candidates, CHOOSING_SEEDS) for name in sets}
+        found = {
+            (each.candidate, name): each
+            for name in sets
+            for each in duels(results, name, candidates, seeds[name])
+        }
+        blocks.append(f"Round {title}:")
+        lines = [
+            f"| candidate | {' | '.join(sets)} | won − 2 × lost |",
+            "|---" + "|--:" * (len(sets) + 1) + "|",
+        ]
+        for candidate in candidates:
+            own = [found.get((candidate, name)) for name in sets]
+            verdicts = [each.verdict for each in own if each is not None]
+            score = f"{verdicts.count(1) - 2 * verdicts.count(-1)}" if verdicts else NONE
+            gains = [NONE if each is None else _gain(each) for each in own]
+            lines.append(f"| {candidate} | {' | '.join(gains)} | {score} |")
+        counts = [str(len(seeds[name])) if seeds[name] else NONE for name in sets]
+        lines.append(f"| *seeds* | {' | '.join(counts)} | |")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def seeds_of(results: Path, data: str, methods: Iterable[str], wanted: Sequence[int]) -> list[int]:
+    """The seeds that all those methods have a result for that have one for any seed."""
+    there = [{seed for seed in wanted if result_file(results, data, name, seed)} for name in methods]
+    there = [each for each in there if each]
+    return sorted(set.intersection(*there)) if there else []
+
+
+def _mean(evaluation: Evaluation) -> str:
+    digits = 1 if SCORINGS[evaluation.scoring].percent else 3
+    return f"{evaluation.leak_free().in_table[0]:.{digits}f}"
+
+
+def _best(found: Mapping[str, Evaluation]) -> str:
+    known = {name: each for name, each in found.items() if name in REFERENCES}
+    if not known:
+        return NONE
+    lower = SCORINGS[next(iter(known.values())).scoring].lower
+    best = (min if lower else max)(known, key=lambda name: known[name].mean)
+    return f"{_mean(known[best])}, {TITLES.get(best, best.replace('morgan', 'Morgan'))}"
+
+
+def _gain(duel: Duel) -> str:
+    unit = " %" if SCORINGS[SETS[duel.data].scoring].lower else ""
+    shown = f"{signed(100 * duel.gain, 1)}{unit}"
+    return f"**{shown}**" if duel.verdict else shown
+
+
+def _chance(duel: Duel) -> str:
+    return "p < 0.001" if duel.p_value < 1e-3 else f"p = {duel.p_value:.2g}"
+
+
+def gain_figure(results: Path) -> str:
+    """A dot and an interval per set: what the default gains over the better untrained encoder."""
+    gains = report_gains(results)
+    height = TOP + ROW * max(len(gains), 1) + 46
+    bottom, title = height - 46, "What training adds: the default minus the better untrained encoder"
+    parts = [label(12, 22, title, 13, LIGHT.ink, more=' font-weight="bold"')]
+    if not gains:
+        parts.append(label(12, TOP + 16, "No results yet.", 12, LIGHT.ink))
+        return document(WIDTH, height, LIGHT, title, parts) + "\n"
+    ends = [100 * end for each in gains for end in each.interval]
+    step = next(s for s in (0.5, 1, 2, 5, 10, 20, 50, 100) if (max(ends) - min(ends)) / s <= 8 or s == 100)
+    low, high = step * math.floor(min(0, *ends) / step), step * math.ceil(max(0, *ends) / step)
+    across = lambda value: LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)  # noqa: E731
+    for mark in range(round((high - low) / step) + 1):
+        value = low + mark * step
+        dark = LIGHT.ink if value == 0 else LIGHT.faint
+        parts.append(_line(across(value), TOP, across(value), bottom, dark, 1))
+        parts.append(
+            label(across(value), bottom + 16, f"{value:+g}" if value else "0", 11, LIGHT.ink, anchor="middle")
+        )
+    for place, each in enumerate(gains):
+        y, hue = TOP + ROW * (place + 0.5), HUES[each.verdict]
+        start, end = (across(100 * value) for value in each.interval)
+        weight = ' font-weight="bold"' if each.verdict else ""
+        parts += [
+            label(LEFT - 10, y + 4, each.data, 12, LIGHT.ink, anchor="end"),
+            _line(start, y, end, y, hue, 3),
+            circle(across(100 * each.gain), y, 5, hue, title=f"{each.data}: {_gain(each)}"),
+            label(WIDTH - 12, y + 4, _gain(each).strip("*"), 12, LIGHT.ink, anchor="end", more=weight),
+        ]
+    below = "Points of accuracy or ROC-AUC, or % less error. Lines: 95 % intervals. Coloured: p < "
+    parts.append(label(12, height - 8, f"{below}{LEVEL:g}.", 11, LIGHT.ink))
+    return document(WIDTH, height, LIGHT, title, parts) + "\n"
+
+
+def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: float) -> str:
+    ends = zip(("x1", "y1", "x2", "y2"), (x, y, to_x, to_y), strict=True)
+    placed = " ".join(f'{name}="{number(value)}"' for name, value in ends)
+    return f'<line {placed} stroke="{colour}" stroke-width="{number(width)}"/>'
