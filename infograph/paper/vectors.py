@@ -134,11 +134,11 @@ IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top of it
 }
 _INPUTS: dict[str, Any] = {**_BEST, "gin": {"readout": "log"}, "edges": True}  # the best of round A2
 JOINED: dict[str, dict[str, Any]] = {  # of rounds B and C
-    "log, edges": _INPUTS,
-    "log, edges, degrees": {**_INPUTS, "degrees": True},
-    "log, edges, averaged": {**_INPUTS, "cls": Averaged},
-    "log, edges, auto": {**_INPUTS, "more": {"epochs": "auto"}},
-    "log, edges, 32 patches": {**_INPUTS, "max_patches": 32},
+    "log edges": _INPUTS,
+    "log edges degrees": {**_INPUTS, "degrees": True},
+    "log edges averaged": {**_INPUTS, "cls": Averaged},
+    "log edges auto": {**_INPUTS, "more": {"epochs": "auto"}},
+    "log edges 32 patches": {**_INPUTS, "max_patches": 32},
 }
 CANDIDATES: dict[str, Make] = {
     "untrained": _untrained(),
@@ -146,8 +146,8 @@ CANDIDATES: dict[str, Make] = {
     "untrained log": _untrained(gin={"readout": "log"}),
     "untrained degrees": _untrained(degrees=True),
     "untrained edges": _untrained(edges=True),
-    "untrained log, edges": _untrained(gin={"readout": "log"}, edges=True),
-    "untrained log, edges, degrees": _untrained(gin={"readout": "log"}, edges=True, degrees=True),
+    "untrained log edges": _untrained(gin={"readout": "log"}, edges=True),
+    "untrained log edges degrees": _untrained(gin={"readout": "log"}, edges=True, degrees=True),
     "paper": _trained(),
     "conditioned": _trained(discriminator="conditioned"),
     "conditioned dv": _trained(discriminator="conditioned", bound="dv"),
