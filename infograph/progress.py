@@ -192,7 +192,9 @@ class ProgressReport(Report):
             parts.append(f"MI {shown['mi']:.3g}")
         if "accuracy" in shown:
             parts.append(f"pairs {100 * shown['accuracy']:.1f} %")
-        if not math.isnan(self._error):
+        if f"{ERROR} mi" in shown:  # of epochs that end by themselves
+            parts.append(f"held-out MI {shown[f'{ERROR} mi']:.3g}")
+        elif not math.isnan(self._error):
             parts.append(f"{ERROR} {figure_text(self._error, self.unit)}")
         return [*parts, f"{shown['graphs_per_second']:,.0f} graphs/s"]
 

@@ -81,6 +81,9 @@ FirstSeed = Annotated[int, judges("Seed of the first repeat.")]
 Method = Literal["umap", "tsne", "pca"]
 Encoder = Literal["auto", "gin", "enn-s2s"]
 NodeFeatures = Literal["auto", "constant", "degree"]
+Bound = Literal["jsd", "dv", "infonce"]
+Discriminator = Literal["paper", "conditioned"]
+Readout = Literal["log", "sum", "mean", "max"]
 Kind = Literal["regression", "classification"]
 Layers = Literal["random", "all", "last"]
 References = Literal["none", "usual", "all"]
@@ -192,7 +195,7 @@ class ModelOptions:
     """The encoder and its training."""
 
     paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
-    epochs: Annotated[int | None, trains("Passes over the graphs.", "20, with --target 50")] = None
+    epochs: Annotated[int | None, trains("Passes over the graphs.", "auto, with --target 50")] = None
     lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
     batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
     weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None
@@ -202,13 +205,13 @@ class ModelOptions:
     encoder: Annotated[Encoder | None, encodes("enn-s2s sees coordinates.", "gin, with --target auto")] = None
     dim: Annotated[int | None, encodes("Length of the vectors.", "512, with --target 128")] = None
     layers: Annotated[int | None, encodes("Layers, or message steps.", "4, of enn-s2s 3")] = None
-    readout: Annotated[Literal["sum", "mean", "max"] | None, encodes("From nodes to graphs.", "sum")] = None
+    readout: Annotated[Readout | None, encodes("From nodes to graphs.", "log, with --target sum")] = None
     norm: Annotated[bool | None, encodes("BatchNorm after each layer.", "--norm/--no-norm", "norm")] = None
     learn_eps: Annotated[bool | None, encodes("Learn GIN's eps.", "--learn-eps")] = None
     weighting: Annotated[Literal["graph", "node"] | None, encodes("What counts equally.", "graph")] = None
-    bound: Annotated[Literal["jsd", "dv", "infonce"] | None, encodes("Bound on information.", "jsd")] = None
+    bound: Annotated[Bound | None, encodes("On information.", "infonce, with --target jsd")] = None
     discriminator: Annotated[
-        Literal["paper", "conditioned"] | None, encodes("Its conditioning.", "paper")
+        Discriminator | None, encodes("Its conditioning.", "conditioned, with --target paper")
     ] = None
     prior: Annotated[float | None, encodes("Weight of the prior term.", "0")] = None
     node_features: Annotated[NodeFeatures | None, seen("The columns, a constant, or degrees.", "auto")] = None

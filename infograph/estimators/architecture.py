@@ -47,14 +47,16 @@ class GIN(EncoderSpec):
 
     Args:
         layers: the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
-        readout: "sum" (paper), "mean" or "max".
+        readout: "log" (sign(x) log(1 + abs(x)) of the sum), "sum" (paper), "mean", "max", or "joined", the
+            last three beside each other.
         norm: BatchNorm after every layer.
         learn_eps: learn eps instead of fixing it at 0.
-        node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
+        node_features: "auto" (the node columns, a constant where there are none), "constant", "degree" (one
+            number), or "degrees" (one category each).
     """
 
     layers: int = 4
-    readout: Readout = "sum"
+    readout: Readout = "log"
     norm: bool = True
     learn_eps: bool = False
     node_features: NodeFeatures = "auto"

@@ -46,6 +46,7 @@ SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
 MOST_EPOCHS, PATIENCE = 100, 5  # of epochs="auto"
 FEW, MOST_OUT = 20, 5000  # graphs of which none is held out; how many at most
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
+OBJECTIVES = {"auto": MutualInformation("infonce", "conditioned"), "infograph": MutualInformation()}
 BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
 
@@ -54,7 +55,7 @@ class GraphNetwork(GraphTransformer):
 
     encoder: AnyEncoder
     node_columns: Sequence[str] | None
-    edge_columns: Sequence[str] | None
+    edge_columns: Sequence[str] | Literal["auto"] | None
     device: str
     history_: list[Epoch]
     encoder_: EncoderSpec
@@ -69,10 +70,16 @@ class GraphNetwork(GraphTransformer):
 
     def _read(self, graphs: Any) -> tuple[GraphSet, EncoderSpec]:
         """Graphs to learn from, with the columns that the encoder sees, and what the encoder is made with."""
-        read = as_graphset(graphs, node=self.node_columns, edge=self.edge_columns)
+        edge = None if self.edge_columns == "auto" else self.edge_columns
+        read = as_graphset(graphs, node=self.node_columns, edge=edge)
         encoder = encoder_spec(self.encoder).resolved(read)
         check_parameters(encoder)
-        return align(read, schema_for(encoder, read, self.node_columns, self.edge_columns)), encoder
+        if self.edge_columns == "auto" and isinstance(
+            encoder, GIN
+        ):  # benchmark sets have labels by that name
+            labels = (c for c in read.schema.edge if c.name == "label" and c.kind == "categorical")
+            edge = [c.name for c in (*(c for c in read.schema.edge if c.used), *labels)]
+        return align(read, schema_for(encoder, read, self.node_columns, edge)), encoder
 
     def _run_settings(self) -> dict[str, Any]:
         """The parameters that must not differ between a checkpoint and the run that goes on from it."""
@@ -120,16 +127,19 @@ class InfoGraph(GraphNetwork):
         encoder: "gin" or `GIN(layers=5, readout="mean", ...)`; "enn-s2s" or `ENN(...)`, the paper's encoder
             of molecules with coordinates, which also takes continuous edge features; "auto" for the second
             where there are such; or a module of your own, see `PerNode`.
-        objective: "infograph" (Eq. 4 and 5), `MutualInformation(bound="infonce", ...)`, or one of your own.
-        epochs: passes over the graphs; the paper searches 10, 20, 100. "auto" holds a tenth of the graphs
-            out, ends once their loss has not fallen by a hundredth for 5 epochs (100 at most), and keeps the
-            best weights. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
+        objective: "auto" (the conditioned discriminator and InfoNCE, which docs/choosing_defaults.md found
+            best), "infograph" (the paper's, Eq. 4 and 5), `MutualInformation(bound="dv", ...)`, or one of
+            your own.
+        epochs: passes over the graphs. "auto" holds a tenth of the graphs out, ends once their loss has not
+            fallen by a hundredth for 5 epochs (100 at most), and keeps the best weights; the paper searches
+            10, 20, 100. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
         lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
         schedule: how the learning rate falls: `Cosine()`, `Plateau()`; None for not at all.
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
-            those the schema marks as used. Edge columns turn GIN into GINE.
+            those the schema marks as used, "auto" also the edge labels of benchmark sets, where the encoder
+            can see them. Edge columns turn GIN into GINE.
         warm_start: `fit` continues from the weights it finds instead of starting anew.
         device: "auto" takes a GPU if there is one; or any torch device.
         random_state: seed of weights, batches and noise. The same seed gives the same vectors.
@@ -145,7 +155,7 @@ class InfoGraph(GraphNetwork):
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
         "dim": [Interval(Integral, 1, None, closed="left")],
-        "objective": [StrOptions({"infograph"}), MutualInformation],
+        "objective": [StrOptions(set(OBJECTIVES)), MutualInformation],
         "epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
@@ -163,15 +173,15 @@ class InfoGraph(GraphNetwork):
         self,
         dim: int = 512,
         encoder: AnyEncoder = "gin",
-        objective: str | MutualInformation = "infograph",
+        objective: str | MutualInformation = "auto",
         *,
-        epochs: int | Literal["auto"] = 20,
+        epochs: int | Literal["auto"] = "auto",
         lr: float = 1e-3,
         batch_size: int = 128,
         weight_decay: float = 0.0,
         schedule: Any = None,
         node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | None = None,
+        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
         warm_start: bool = False,
         device: str = "auto",
         random_state: int = 0,
@@ -236,7 +246,7 @@ class InfoGraph(GraphNetwork):
         self._n_shown = int(dim)
 
     def _parts(self) -> dict[str, Spec]:
-        objective = MutualInformation() if self.objective == "infograph" else self.objective
+        objective = OBJECTIVES.get(str(self.objective), self.objective)
         parts = {"encoder": encoder_spec(self.encoder), "objective": cast(Spec, objective)}
         return {name: part for name, part in parts.items() if name in self._get_param_names()}
 
@@ -404,7 +414,7 @@ class InfoGraph(GraphNetwork):
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
 
     def _network(self, schema: Schema, encoder: EncoderSpec) -> nn.ModuleDict:
-        self.objective_ = MutualInformation() if self.objective == "infograph" else frozen(self.objective)
+        self.objective_ = frozen(OBJECTIVES.get(str(self.objective), self.objective))
         made: nn.ModuleDict = self.objective_.build(encoder.build(schema, self.dim))
         return made
 
@@ -486,7 +496,8 @@ class InfoGraph(GraphNetwork):
         self._n_shown = int(learned["shown"]) if "shown" in learned else None
 
     def _fitted_settings(self) -> dict[str, Any]:
-        return {**self._built, "encoder": self.encoder_}
+        made = {"objective": self.objective_} if self.objective == "auto" else {}
+        return {**self._built, "encoder": self.encoder_, **made}
 
     def _about(self) -> list[str]:
         trained = f"{len(self.history_)} epochs" if self.history_ else "Untrained weights"
@@ -502,6 +513,7 @@ PAPER = {
     "batch_size": 128,
     "weight_decay": 0.0,
     "schedule": None,
+    "edge_columns": None,
 }
 
 
@@ -541,13 +553,14 @@ class UntrainedGIN(InfoGraph):
         *,
         batch_size: int = 128,
         node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | None = None,
+        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
         device: str = "auto",
         random_state: int = 0,
     ) -> None:
         super().__init__(
             dim,
             encoder,
+            "infograph",
             epochs=0,
             batch_size=batch_size,
             node_columns=node_columns,

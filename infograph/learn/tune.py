@@ -47,6 +47,7 @@ FIXED = ("epochs", "random_state", "verbose", "device", "warm_start")  # what is
 TRAIN, VALIDATION = "train", "validation"
 Announce = Callable[[int, int, int, str], None]  # round from 1, done in it, of how many, a line on the last
 Setting = dict[str, Any]
+EPOCHS = 20  # of the last round, where an estimator would end by itself
 __all__ = ["Range", "Space", "Tuned", "tune"]
 
 
@@ -169,6 +170,8 @@ def tune(
             "vectors are judged by how well one column of classes is predicted from them; for numbers, "
             "search an InfoGraphRegressor"
         )
+    if estimator.epochs == "auto":  # rounds are so many epochs
+        estimator = changed(estimator, {"epochs": EPOCHS})
     settings, results = draw_settings(space, trials, seed), Path(results).absolute()
     about, work = _about(estimator, parts), results / ".work"
     data = {TRAIN: parts.train, VALIDATION: parts.validation}  # in files, for processes that may be far away

@@ -18,7 +18,7 @@ from infograph.data.graphset import GraphSet
 from infograph.data.vectors import Embeddings, write_embeddings
 from infograph.errors import InvalidParameter
 from infograph.estimators.folder import check_model_folder
-from infograph.estimators.infograph import InfoGraph
+from infograph.estimators.infograph import MOST_EPOCHS, InfoGraph
 from infograph.evaluate import Evaluation, PairedTest, cross_validate, paired_test
 from infograph.evaluate.compare import Target
 from infograph.evaluate.cross_validation import check_names
@@ -198,7 +198,8 @@ def _train(
 
     for repeat in range(repeats):
         seed = estimator.random_state + repeat
-        watch.stage(f"training {repeat + 1} of {repeats}, seed {seed}", max(estimator.epochs, 1))
+        most = MOST_EPOCHS if estimator.epochs == "auto" else max(estimator.epochs, 1)
+        watch.stage(f"training {repeat + 1} of {repeats}, seed {seed}", most)
         models.append(clone(estimator).set_params(random_state=seed))
         vectors["InfoGraph"].append(models[-1].fit_transform(graphs, watchers=[advance]))
         vectors["untrained"].append(clone(models[-1]).set_params(epochs=0).fit_transform(graphs))

@@ -53,7 +53,7 @@ class Case:
         self.objective, (self.kind, self.targets, self.loop) = objective, TASKS[task]
         mutag = load_dataset("MUTAG")[[0, 3, 30, 3, 5, 0, 7]]  # three graphs are there twice
         graphs = toy_molecules([4, 1, 6, 3, 5, 2, 4]) if encoder == "enn" else mutag
-        spec = ENN(layers=3) if encoder == "enn" else GIN(layers=3)
+        spec = ENN(layers=3) if encoder == "enn" else GIN(layers=3, readout="sum")
         self.world = world(graphs, self.kind.n_outputs, spec)
         self.network = objective.build(self.world.make, self.kind).double().train()
         self.step = self.world.step(LABELLED, UNLABELLED, self.targets, number=4)
