@@ -191,6 +191,7 @@ def _unit(text: str) -> tuple[str, str]:
 class ModelOptions:
     """The encoder and its training."""
 
+    paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
     epochs: Annotated[int | None, trains("Passes over the graphs.", "20, with --target 50")] = None
     lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
     batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
@@ -214,9 +215,10 @@ class ModelOptions:
 
     def settings(self, columns: ColumnOptions) -> dict[str, Any]:
         """What was given, by the names that estimators have for it."""
+        own = [name for name in vars(self) if name != "paper"]
         edge = names(columns.edge_columns)
         given = {
-            **{"random_state" if name == "seed" else name: value for name, value in vars(self).items()},
+            **{"random_state" if name == "seed" else name: getattr(self, name) for name in own},
             "node_columns": names(columns.node_columns),
             "edge_columns": edge if edge is None or columns.weight is None else [*edge, columns.weight],
         }
@@ -230,7 +232,7 @@ class ModelOptions:
         for name, value in settings.items():
             if isinstance(value, tuple):
                 raise refused("several values are a search, which needs --target", name)
-        return changed(infograph.InfoGraph(), settings)
+        return changed(infograph.InfoGraph.paper() if self.paper else infograph.InfoGraph(), settings)
 
 
 @dataclass(frozen=True)
@@ -308,7 +310,8 @@ class LabelOptions:
         settings = {name: value for name, value in given.items() if value is not None}
         grid = {name: value for name, value in settings.items() if isinstance(value, tuple)}
         classes = task == "classification"
-        usual: Any = infograph.InfoGraphClassifier() if classes else infograph.InfoGraphRegressor()
+        cls: Any = infograph.InfoGraphClassifier if classes else infograph.InfoGraphRegressor
+        usual = cls.paper() if model.paper else cls()
         made = changed(usual, {name: value for name, value in settings.items() if name not in grid})
         for name, values in grid.items():
             changed(made, {name: values[0]})  # refuses what its objective does not have

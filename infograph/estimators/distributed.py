@@ -43,7 +43,7 @@ from infograph.objectives.objective import LossTerms
 from infograph.parameters import CUSTOM, saved
 from infograph.progress import Epoch, Progress, Watcher
 from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoint
-from infograph.train.loop import AnyBatcher, graph_loader, train
+from infograph.train.loop import AnyBatcher, train
 
 JOB, MODEL, COLOURS, GRAPHS, CHECKPOINT = "job.json", "model", "colours", "graphs", "checkpoint"
 PROGRESS, PROBLEM, ERRORS = "progress.json", "problem.json", "errors.txt"
@@ -134,13 +134,8 @@ def _work(folder: Path) -> None:
             told = time.monotonic()
             _write(folder / PROGRESS, [restarts, now.epoch, now.epochs, now.step, now.steps, now.shown])
 
-    loader = graph_loader(
-        source,
-        estimator.batch_size,
-        estimator.random_state,
-        least=max(2, workers),
-        own=lambda graphs: deal(graphs, source.costs, workers)[rank],
-    )
+    own = lambda graphs: deal(graphs, source.costs, workers)[rank]  # noqa: E731
+    loader, validate = estimator._loader(source, "stop_after" in job, max(2, workers), own)
     with sharing(cast(dist.ProcessGroup, dist.new_group())):
         train(
             estimator.network_,
@@ -150,6 +145,7 @@ def _work(folder: Path) -> None:
             **{**job, "seed": job["seed"] + NOISE * rank},
             resume=True,
             writes=rank == 0,
+            validate=validate,
             watchers=[tell] if rank == 0 else (),
             model=estimator,
         )

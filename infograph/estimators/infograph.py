@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -17,7 +19,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, align, fingerprint
+from infograph.data.graphset import GraphSet, IntArray, align, fingerprint
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.estimators.architecture import (
@@ -32,14 +34,17 @@ from infograph.estimators.base import BadRows, GraphTransformer, check_finite, r
 from infograph.estimators.folder import State
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
+from infograph.nn.norm import all_sum, norms_with_momentum
 from infograph.objectives.contrast import LocalGlobal, node_vectors
 from infograph.objectives.infograph import MutualInformation
 from infograph.parameters import CUSTOM, Spec, check_parameters, frozen, saved
-from infograph.progress import Epoch, ProgressReport, Watcher
+from infograph.progress import ERROR, Epoch, ProgressReport, Watcher
 from infograph.train import loop
 from infograph.train.checkpoint import check_weights, load_weights
 
 SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
+MOST_EPOCHS, PATIENCE = 100, 5  # of epochs="auto"
+FEW, MOST_OUT = 20, 5000  # graphs of which none is held out; how many at most
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
 BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
@@ -116,8 +121,9 @@ class InfoGraph(GraphNetwork):
             of molecules with coordinates, which also takes continuous edge features; "auto" for the second
             where there are such; or a module of your own, see `PerNode`.
         objective: "infograph" (Eq. 4 and 5), `MutualInformation(bound="infonce", ...)`, or one of your own.
-        epochs: passes over the graphs; the paper searches 10, 20, 100. 0 gives the untrained encoder, with
-            BatchNorm statistics from one pass.
+        epochs: passes over the graphs; the paper searches 10, 20, 100. "auto" holds a tenth of the graphs
+            out, ends once their loss has not fallen by a hundredth for 5 epochs (100 at most), and keeps the
+            best weights. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
         lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
@@ -140,7 +146,7 @@ class InfoGraph(GraphNetwork):
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
         "dim": [Interval(Integral, 1, None, closed="left")],
         "objective": [StrOptions({"infograph"}), MutualInformation],
-        "epochs": [Interval(Integral, 0, None, closed="left")],
+        "epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -150,6 +156,7 @@ class InfoGraph(GraphNetwork):
     network_: nn.ModuleDict
     objective_: Any
     _directions: State = {}  # noqa: RUF012 - mean (dim,) and principal axes (dim, dim) of vectors
+    _alone = False  # whether the encoder alone was trained, or read
     _n_shown: int | None = None  # how many of them vectors are made of; None for vectors as they are
 
     def __init__(
@@ -158,7 +165,7 @@ class InfoGraph(GraphNetwork):
         encoder: AnyEncoder = "gin",
         objective: str | MutualInformation = "infograph",
         *,
-        epochs: int = 20,
+        epochs: int | Literal["auto"] = 20,
         lr: float = 1e-3,
         batch_size: int = 128,
         weight_decay: float = 0.0,
@@ -209,13 +216,18 @@ class InfoGraph(GraphNetwork):
             model._shorten(dim)
         return model
 
-    def keep_directions(self, graphs: Any) -> Self:
-        """Find the principal directions of these graphs' vectors, for `from_pretrained(folder, dim=...)`."""
+    def save_encoder(self, folder: str | Path, graphs: Any) -> Path:
+        """Save the encoder alone, with the principal directions of these graphs' vectors.
+
+        `from_pretrained(folder)` reads it; its `dim` leading directions are shorter vectors.
+        """
         vectors = self.transform(graphs).astype(np.float64)
         mean = vectors.mean(axis=0)
         found = np.linalg.eigh(np.cov(vectors - mean, rowvar=False))[1].T[::-1]  # largest first
-        self._directions = {"mean": mean.astype(np.float32), "axes": found.astype(np.float32)}
-        return self
+        kept = copy.copy(self)
+        kept._directions = {"mean": mean.astype(np.float32), "axes": found.astype(np.float32)}
+        kept._alone = True
+        return kept.save(folder)
 
     def _shorten(self, dim: int) -> None:
         most = len(self._directions.get("axes", ()))
@@ -259,7 +271,9 @@ class InfoGraph(GraphNetwork):
         source, known = self._fit(graphs, **fit_params)
         return check_finite(self._vectors(source), known)
 
-    def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
+    def partial_fit(
+        self, graphs: Any, y: object = None, *, epochs: int | Literal["auto"] | None = None
+    ) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
         if epochs is not None:
             check_parameters(clone(self).set_params(epochs=epochs))
@@ -281,7 +295,7 @@ class InfoGraph(GraphNetwork):
         self,
         graphs: Any,
         *,
-        epochs: int | None = None,
+        epochs: int | Literal["auto"] | None = None,
         warm: bool | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -306,23 +320,57 @@ class InfoGraph(GraphNetwork):
             "graphs": len(known),
             **({"checksum of the graphs": fingerprint(known)} if checkpoint is not None else {}),
             **({"earlier epochs": earlier} if earlier else {}),
+            **({"held out": len(held_out(len(known), self.random_state)[1])} if epochs == "auto" else {}),
         }
-        run: dict[str, Any] = {"epochs": epochs, "seed": self.random_state, "earlier": earlier}
+        most = MOST_EPOCHS if epochs == "auto" else epochs
+        run: dict[str, Any] = {"epochs": most, "seed": self.random_state, "earlier": earlier}
         run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume}
+        if epochs == "auto":
+            run["stop_after"] = PATIENCE
         if self.schedule is not None:
-            run["rate"] = lambda errors: self.schedule.rate(self.lr, errors, epochs)
+            run["rate"] = lambda errors: self.schedule.rate(self.lr, errors, most)
         with ProgressReport() if self.verbose else nullcontext() as report:
             run["watchers"] = [*watchers] if report is None else [report, *watchers]
             if workers == 1 and on == "local":
-                loader = loop.graph_loader(source, self.batch_size, self.random_state)
+                loader, run["validate"] = self._loader(source, epochs == "auto")
                 loss = partial(self.objective_.loss, self.network_)
                 history = loop.train(self.network_, self._make_optimiser(), loader, loss, model=self, **run)
             else:
                 from infograph.estimators.distributed import train_by_team
 
                 history = train_by_team(self, source, known, workers, on, **run)
-        self.history_ = self.history_ + history
+        self.history_, self._alone = self.history_ + history, False
         return source, known
+
+    def _loader(
+        self,
+        source: loop.AnyBatcher,
+        auto: bool,
+        least: int = 2,
+        own: Callable[[IntArray], IntArray] = lambda graphs: graphs,
+    ) -> tuple[loop.Loader, Callable[[], Epoch] | None]:
+        """Batches to train on and, where some graphs are held out, what these say after an epoch."""
+        batches = partial(loop.cut, sizes=source.sizes, batch_size=self.batch_size, max_nodes=loop.MAX_NODES)
+        chosen, others = held_out(len(source.sizes), self.random_state) if auto else (None, None)
+        loader = loop.graph_loader(
+            source, self.batch_size, self.random_state, among=chosen, least=least, own=own
+        )
+        if others is None:
+            return loader, None
+
+        @torch.no_grad()
+        def validate() -> Epoch:
+            totals = np.zeros(2)
+            with norms_with_momentum(self.network_, 0.0):  # by their own statistics: running ones lag behind
+                self.network_.train()
+                for graphs in batches(others, least=least):
+                    loss, shown = self.objective_.loss(self.network_, source.batch(own(graphs)))
+                    totals += len(graphs) * np.array([float(all_sum(loss)), float(shown.get("mi", math.nan))])
+                self.network_.eval()
+            loss, information = (totals / len(others)).tolist()
+            return {ERROR: round(loss, 2), f"{ERROR} mi": information}
+
+        return loader, validate
 
     def _start(self, graphs: Any) -> GraphSet:
         """The graphs, and a network with fresh weights for them."""
@@ -352,7 +400,7 @@ class InfoGraph(GraphNetwork):
         with loop.own_noise(self.random_state):
             made = self._network(schema, encoder)
         self.network_ = made.to(choose_device(self.device))
-        self.history_ = []
+        self.history_, self._alone = [], False
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
 
     def _network(self, schema: Schema, encoder: EncoderSpec) -> nn.ModuleDict:
@@ -378,10 +426,15 @@ class InfoGraph(GraphNetwork):
 
     def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
+        self._check_fitted()
+        if self._alone:
+            raise InvalidParameter(
+                "this model is an encoder alone: fit it with warm_start=True to score nodes"
+            )
+        contrast = cast(LocalGlobal, self.network_["local_global"])
 
         def score(batch: Batch) -> Tensor:
             states = self._encoder(batch)
-            contrast = cast(LocalGlobal, self.network_["local_global"])
             return contrast.score_nodes(states, self._encoder.vectors(states, batch), batch)
 
         return self._per_node(graphs, score)
@@ -403,7 +456,9 @@ class InfoGraph(GraphNetwork):
         return super()._n_features_out if self._n_shown is None else self._n_shown
 
     def _state(self) -> State:
-        state = {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        part = self.network_["encoder"] if self._alone else self.network_
+        weights = part.state_dict(prefix="encoder." if self._alone else "")
+        state = {name: tensor.cpu().numpy() for name, tensor in weights.items()}
         return state | {f"directions.{name}": values for name, values in self._directions.items()}
 
     def _set_state(self, state: State) -> None:
@@ -415,12 +470,13 @@ class InfoGraph(GraphNetwork):
         }
         weights = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
         encoder = encoder_spec(self.encoder)
-        whole = any(not name.startswith("encoder.") for name in weights)  # or the encoder alone
-        part = (lambda net: net) if whole else (lambda net: nn.ModuleDict({"encoder": net["encoder"]}))
+        alone = all(name.startswith("encoder.") for name in weights)
+        part = (lambda net: nn.ModuleDict({"encoder": net["encoder"]})) if alone else (lambda net: net)
         check_weights(lambda: part(self._network(self.schema_, encoder)), weights)
         self._build(self.schema_, encoder)
         load_weights(part(self.network_), weights)
         self.network_.eval()
+        self._alone = alone
         self._directions = kept
 
     def _learned(self) -> dict[str, Any]:
@@ -447,6 +503,15 @@ PAPER = {
     "weight_decay": 0.0,
     "schedule": None,
 }
+
+
+def held_out(n_graphs: int, seed: int) -> tuple[IntArray, IntArray]:
+    """Graphs to train on, and a tenth to end training by; where 20 are not there, all for both."""
+    order = loop.shuffled(n_graphs, seed, 0)
+    if n_graphs < FEW:
+        return order, order
+    n_out = min(n_graphs // 10, MOST_OUT)
+    return np.sort(order[n_out:]), np.sort(order[:n_out])
 
 
 def check_enough(graphs: GraphSet) -> GraphSet:

@@ -290,15 +290,20 @@ def graph_loader(
     batch_size: int,
     seed: int,
     *,
+    among: IntArray | None = None,
     least: int = 2,
     own: Callable[[IntArray], IntArray] = lambda graphs: graphs,
 ) -> Loader:
-    """All graphs, shuffled, in batches of at least `least`, of which `own` takes what this process trains."""
+    """Graphs (all of them, or those of `among`), shuffled, in batches of at least `least`.
+
+    `own` takes of each batch what this process trains.
+    """
+    graphs = np.arange(len(source.sizes)) if among is None else among
 
     def load(epoch: int) -> tuple[list[int], Iterator[Any]]:
-        order = shuffled(len(source.sizes), seed, epoch)
+        order = graphs[shuffled(len(graphs), seed, epoch)]
         updates = cut(order, source.sizes, batch_size, MAX_NODES, least)
-        return [len(graphs) for graphs in updates], (source.batch(own(graphs)) for graphs in updates)
+        return [len(each) for each in updates], (source.batch(own(each)) for each in updates)
 
     return load
 

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -108,6 +109,27 @@ def test_epochs_one_by_one_are_those_of_one_fit(mutag):
     assert model.epochs == 2 and [record["epoch"] for record in model.history_] == [1, 2, 3]
     whole = InfoGraph(**{**SMALL, "epochs": 3}).fit_transform(mutag)
     assert np.array_equal(model.transform(mutag), whole)
+
+
+def test_epochs_end_by_themselves(tmp_path):
+    graphs = load_dataset("MUTAG")
+    model = InfoGraph(32, objective=MutualInformation("infonce", "conditioned"), epochs="auto")
+    vectors = model.fit_transform(graphs)
+    errors = [record["validation"] for record in model.history_]
+    best = errors.index(min(errors))
+    assert len(errors) == best + 1 + 5 < 100
+    assert model.history_[best]["validation mi"] > 0.3  # nats; 0 is chance
+
+    def interrupt(now):
+        if now.epoch == 4:
+            raise KeyboardInterrupt
+
+    stopped = clone(model)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(graphs, checkpoint=tmp_path, watchers=[interrupt])
+    stopped.fit(graphs, checkpoint=tmp_path, resume=True)
+    assert np.array_equal(stopped.transform(graphs), vectors)
+    assert len(clone(model).fit(PATHS).history_) > 5  # too few to hold one out
 
 
 @pytest.mark.parametrize("go_on", ["partial_fit", "fit"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from infograph import GIN, InfoGraph
+from infograph import GIN, InfoGraph, MutualInformation
 from infograph.data.convert import as_graphset
 from infograph.errors import InvalidParameter, JobStopped, TrainingDiverged
 from infograph.estimators.distributed import deal
@@ -99,6 +99,17 @@ def test_a_killed_worker_costs_nothing(tmp_path, monkeypatch):
     assert kept[0] == kept[1]
     longer = InfoGraph(**{**settings, "epochs": 5}).fit(graphs, workers=2, checkpoint=tmp_path, resume=True)
     assert len(longer.history_) == 5
+
+
+@pytest.mark.slow
+def test_workers_end_by_themselves():
+    graphs = as_graphset(molecules(120))
+    settings = {"dim": 16, "epochs": "auto", "batch_size": 16, "encoder": GIN(layers=2)}
+    objective = MutualInformation("infonce", "conditioned")
+    one, two = (InfoGraph(**settings, objective=objective).fit(graphs, workers=n) for n in (1, 2))
+    mine, theirs = ([record["validation mi"] for record in model.history_] for model in (one, two))
+    np.testing.assert_allclose(theirs[:5], mine[:5], atol=0.01)  # rounding grows in training
+    assert len(theirs) < 100
 
 
 @pytest.mark.slow

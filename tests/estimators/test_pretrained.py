@@ -1,0 +1,88 @@
+"""Models by name, and encoders that are saved alone."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import infograph
+from infograph import GIN, InfoGraph, InfoGraphRegressor, as_graphset
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
+from infograph.estimators import folder
+
+SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N"]
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return as_graphset(SMILES, stereo=False)
+
+
+@pytest.fixture(scope="module")
+def model(graphs):
+    return InfoGraph(12, GIN(layers=2), epochs=2).fit(graphs)
+
+
+@pytest.fixture
+def carried(model, graphs, tmp_path, monkeypatch):
+    """The package carries this encoder by the name of mine."""
+    monkeypatch.setattr(folder, "PRETRAINED", tmp_path / "pretrained")
+    return model.save_encoder(tmp_path / "pretrained" / "mine", graphs)
+
+
+def test_an_encoder_alone(model, graphs, carried, tmp_path):
+    read = InfoGraph.from_pretrained("mine")
+    np.testing.assert_array_equal(read.transform(SMILES), model.transform(graphs))
+    assert not any("local_global" in name for name in read._state())
+    with pytest.raises(InvalidParameter, match="encoder alone"):
+        read.score_nodes(SMILES)
+    again = InfoGraph.load(read.save(tmp_path / "again"))  # it stays one
+    with pytest.raises(InvalidParameter, match="encoder alone"):
+        again.score_nodes(SMILES)
+    before = read.transform(SMILES)
+    read.set_params(warm_start=True, epochs=1).fit(SMILES)
+    assert len(read.history_) == 3 and not np.array_equal(read.transform(SMILES), before)
+    assert read.score_nodes(SMILES).shape == (graphs.n_nodes,)
+
+
+def test_shorter_vectors_are_leading_directions(model, graphs, carried, tmp_path):
+    short = InfoGraph.from_pretrained(carried, dim=3)
+    found, whole = short.transform(SMILES), model.transform(graphs)
+    _, _, axes = np.linalg.svd(whole - whole.mean(0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(found), np.abs((whole - whole.mean(0)) @ axes[:3].T), atol=1e-4)
+    assert len(short.get_feature_names_out()) == 3
+    np.testing.assert_array_equal(infograph.load(short.save(tmp_path / "short")).transform(SMILES), found)
+    for dim in (0, 13, True, 2.5):
+        with pytest.raises(InvalidParameter, match="expected 1 to 12"):
+            InfoGraph.from_pretrained("mine", dim=dim)
+
+
+def test_a_regressor_starts_from_a_name(graphs, carried):
+    target = np.arange(8.0)
+    settings = {"dim": 12, "encoder": GIN(layers=2), "epochs": 1, "random_state": 1}
+    by_name, by_folder = (
+        InfoGraphRegressor(init_from=start, **settings).fit(graphs, target).predict(graphs)
+        for start in ("mine", str(carried))
+    )
+    np.testing.assert_array_equal(by_name, by_folder)
+
+
+def test_names_and_folders(model, carried, tmp_path, monkeypatch):
+    with pytest.raises(FileMissing, match=r"no model folder other, nor a model of the package \(mine\)"):
+        infograph.load("other")
+    monkeypatch.chdir(tmp_path)
+    InfoGraph(8, GIN(layers=2), epochs=0).fit(SMILES).save("mine")  # a folder wins over a name
+    assert infograph.load("mine").dim == 8
+    weights = carried / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    with pytest.raises(InvalidFile, match="checksum"):
+        InfoGraph.load(carried)
+    weights.unlink()
+    with pytest.raises(FileMissing, match="safetensors"):
+        InfoGraph.load(carried)
+
+
+def test_graphs_of_another_kind(carried):
+    with pytest.raises(SchemaMismatch, match="the model was trained on molecules"):
+        InfoGraph.from_pretrained("mine").transform([nx.path_graph(3)])
