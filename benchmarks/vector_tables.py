@@ -37,14 +37,16 @@ COLUMNS = {
 JUDGES = {"svm-rbf": "SVM, RBF", "ridge": "ridge", "ridge-rbf": "ridge, RBF"}
 FIGURES = {"accuracy": "accuracy, %", "roc_auc": "ROC-AUC, %", "rmse": "RMSE"}
 TITLES = {"wl": "WL", "wl-oa": "WL-OA", "ltp": "LTP"}
-ROUNDS = {  # candidate -> the untrained encoder with its inputs and readout
-    "A1": dict.fromkeys(
-        ("paper", "conditioned", "conditioned dv", "conditioned infonce", "cosine infonce"), "untrained"
+_A1 = ("paper", "conditioned", "conditioned dv", "conditioned infonce", "cosine infonce")
+_OWN = {f"+ {idea}": f"untrained {idea}" for idea in IDEAS if f"untrained {idea}" in CANDIDATES}
+_BEST = "conditioned infonce"  # of A1
+ROUNDS = {  # title -> candidates and what each is compared with, and what all are compared with
+    "Round A1, over the untrained encoder": (dict.fromkeys(_A1, "untrained"), "untrained"),
+    f"Round A2, over {_BEST}, the best of A1": ({f"+ {idea}": _BEST for idea in IDEAS}, _BEST),
+    "Round A2, over the better of the candidate's own and today's untrained encoder": (
+        {f"+ {idea}": _OWN.get(f"+ {idea}", "untrained") for idea in IDEAS},
+        "untrained",
     ),
-    "A2": {
-        f"+ {idea}": f"untrained {idea}" if f"untrained {idea}" in CANDIDATES else "untrained"
-        for idea in IDEAS
-    },
 }
 NONE = "–"
 HUES = {1: LIGHT.hues[0], 0: LIGHT.missing, -1: LIGHT.hues[1]}  # by verdict
@@ -83,35 +85,41 @@ def candidate_tables(results: Path) -> str:
     """What every candidate gained on the sets that choose, over the seeds that choose."""
     sets = [name for name, of in SETS.items() if of.role == "choosing"]
     blocks = ["**Development figures that chose the default, not results.**"]
-    for title, candidates in ROUNDS.items():
-        seeds = {name: seeds_of(results, name, candidates, CHOOSING_SEEDS) for name in sets}
-        found = {
-            (each.candidate, name): each
-            for name in sets
-            for each in duels(results, name, candidates, seeds[name])
-        }
-        blocks.append(f"Round {title}:")
+    for title, (candidates, other) in ROUNDS.items():
+        found = {name: _round_on(results, name, candidates, other) for name in sets}
+        most = max((n_seeds for each in found.values() for _, n_seeds in each.values()), default=0)
         lines = [
             f"| candidate | {' | '.join(sets)} | won − 2 × lost |",
             "|---" + "|--:" * (len(sets) + 1) + "|",
         ]
         for candidate in candidates:
-            own = [found.get((candidate, name)) for name in sets]
-            verdicts = [each.verdict for each in own if each is not None]
-            score = f"{verdicts.count(1) - 2 * verdicts.count(-1)}" if verdicts else NONE
-            gains = [NONE if each is None else _gain(each) for each in own]
-            lines.append(f"| {candidate} | {' | '.join(gains)} | {score} |")
-        counts = [str(len(seeds[name])) if seeds[name] else NONE for name in sets]
-        lines.append(f"| *seeds* | {' | '.join(counts)} | |")
-        blocks.append("\n".join(lines))
+            cells, verdicts = [], []
+            for name in sets:
+                duel, n_seeds = found[name].get(candidate, (None, 0))
+                fewer = f" ({n_seeds})" if n_seeds < most else ""
+                cells.append(NONE if duel is None else _gain(duel) + fewer)
+                verdicts.append(0 if duel is None else duel.verdict)
+            score = verdicts.count(1) - 2 * verdicts.count(-1)
+            lines.append(f"| {candidate} | {' | '.join(cells)} | {score} |")
+        blocks += [f"{title}; {most} seed{'s' if most != 1 else ''}:", "\n".join(lines)]
     return "\n\n".join(blocks)
 
 
+def _round_on(
+    results: Path, data: str, candidates: Mapping[str, str], other: str
+) -> dict[str, tuple[Duel, int]]:
+    """The duel of every candidate on a set, and its number of seeds; those of equal seeds are one round."""
+    groups: dict[tuple[int, ...], dict[str, str]] = {}
+    for candidate, own in candidates.items():
+        seeds = seeds_of(results, data, [candidate, own, other], CHOOSING_SEEDS)
+        groups.setdefault(tuple(seeds), {})[candidate] = own
+    fought = [(duels(results, data, each, seeds, other), len(seeds)) for seeds, each in groups.items()]
+    return {duel.candidate: (duel, n_seeds) for several, n_seeds in fought for duel in several}
+
+
 def seeds_of(results: Path, data: str, methods: Iterable[str], wanted: Sequence[int]) -> list[int]:
-    """The seeds that all those methods have a result for that have one for any seed."""
-    there = [{seed for seed in wanted if result_file(results, data, name, seed)} for name in methods]
-    there = [each for each in there if each]
-    return sorted(set.intersection(*there)) if there else []
+    """The seeds for which all these methods have a result."""
+    return [seed for seed in wanted if all(result_file(results, data, name, seed) for name in methods)]
 
 
 def _mean(evaluation: Evaluation) -> str:

@@ -74,9 +74,7 @@ class GraphNetwork(GraphTransformer):
         read = as_graphset(graphs, node=self.node_columns, edge=edge)
         encoder = encoder_spec(self.encoder).resolved(read)
         check_parameters(encoder)
-        if self.edge_columns == "auto" and isinstance(
-            encoder, GIN
-        ):  # benchmark sets have labels by that name
+        if self.edge_columns == "auto" and isinstance(encoder, GIN):
             labels = (c for c in read.schema.edge if c.name == "label" and c.kind == "categorical")
             edge = [c.name for c in (*(c for c in read.schema.edge if c.used), *labels)]
         return align(read, schema_for(encoder, read, self.node_columns, edge)), encoder

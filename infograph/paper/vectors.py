@@ -271,11 +271,11 @@ def compute_vectors(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ())
 
 @dataclass(frozen=True)
 class Duel:
-    """A candidate against the better untrained encoder on one set, over some seeds."""
+    """A candidate against the better of two methods on one set, over some seeds."""
 
     data: str
     candidate: str
-    reference: str  # which untrained encoder
+    reference: str  # the better one
     mean: float  # of the candidate, in per cent where that is usual
     other: float
     gain: float  # better by so much; relative for errors
@@ -309,25 +309,26 @@ def result_file(results: Path, data: str, method: str, seed: int) -> Path | None
     return there[0] if there else None
 
 
-def duels(results: Path, data: str, candidates: Mapping[str, str], seeds: Sequence[int]) -> list[Duel]:
-    """Candidates, each with the name of its own untrained encoder, on one set by the rule of the protocol."""
+def duels(
+    results: Path, data: str, candidates: Mapping[str, str], seeds: Sequence[int], other: str = "untrained"
+) -> list[Duel]:
+    """Candidates on one set, each against the better of its own untrained encoder and of another method."""
     known = {
-        name: evaluation_of(results, data, name, seeds)
-        for name in {*candidates, *candidates.values(), "untrained"}
+        name: evaluation_of(results, data, name, seeds) for name in {*candidates, *candidates.values(), other}
     }
     found = []
     for name, own in candidates.items():
         mine = known[name]
-        others = {each: known[each] for each in dict.fromkeys((own, "untrained"))}
+        others = {each: known[each] for each in dict.fromkeys((own, other))}
         if mine is None or None in others.values():
             continue
         lower = SCORINGS[mine.scoring].lower
         reference = (min if lower else max)(others, key=lambda each: others[each].mean)  # type: ignore[union-attr]
-        other = others[reference]
-        assert other is not None
-        test = paired_test(mine, other)
-        gain, *ends = (value / other.mean if lower else value for value in (test.difference, *test.interval))
-        own_mean, mean = (score.leak_free().in_table[0] for score in (mine, other))
+        rival = others[reference]
+        assert rival is not None
+        test = paired_test(mine, rival)
+        gain, *ends = (value / rival.mean if lower else value for value in (test.difference, *test.interval))
+        own_mean, mean = (score.leak_free().in_table[0] for score in (mine, rival))
         found.append(Duel(data, name, reference, own_mean, mean, gain, (ends[0], ends[1]), test.p_value))
     adjusted = holm(np.array([each.p_value for each in found])).tolist()
     return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]

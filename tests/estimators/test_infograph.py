@@ -17,7 +17,7 @@ import infograph
 from infograph import GIN, InfoGraph, MutualInformation, UntrainedGIN, as_graphset, load_dataset
 from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged, UnknownCategoryWarning
 
-SMALL = {"dim": 12, "epochs": 2, "batch_size": 16, "encoder": GIN(layers=2)}
+SMALL = {"dim": 12, "epochs": 2, "batch_size": 16, "encoder": GIN(layers=2, readout="sum")}
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N"]
 PATHS = [nx.path_graph(n) for n in range(2, 8)]
 
