@@ -432,6 +432,11 @@ class InfoGraph(GraphNetwork):
         """The patch representation of every node, graph after graph (Eq. 2). (N, dim)."""
         return self._per_node(graphs, lambda batch: node_vectors(self._encoder(batch), batch))
 
+    @property
+    def scores_nodes(self) -> bool:
+        """Whether there is a discriminator for `score_nodes`: an encoder alone has none."""
+        return hasattr(self, "network_") and not self._alone
+
     def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
         self._check_fitted()

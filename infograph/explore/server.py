@@ -180,7 +180,7 @@ class Explorer:
     def scores_nodes(self) -> bool:
         """Whether nodes can be coloured by what they contribute; not where the model cannot be read."""
         with suppress(InfoGraphError):
-            return self.graphs is not None and hasattr(self.index.model, "score_nodes")
+            return self.graphs is not None and getattr(self.index.model, "scores_nodes", False)
         return False
 
     @contextmanager

@@ -106,8 +106,8 @@ def contribution_drawing(
         graph: one graph, as anything `model.transform` accepts.
         size, theme, hydrogens: as of `draw_graph`.
     """
-    if not hasattr(model, "score_nodes"):
-        raise InvalidParameter(f"{type(model).__name__} does not score nodes; give a fitted InfoGraph")
+    if not getattr(model, "scores_nodes", False):
+        raise InvalidParameter(f"this {type(model).__name__} does not score nodes; give a fitted InfoGraph")
     known = as_graphset(graph) if isinstance(graph, GraphSet) else as_graphset(graph, schema=model.schema_)
     if len(known) != 1:
         raise InvalidParameter(f"{len(known):,} graphs: expected one, such as graphs[0]")

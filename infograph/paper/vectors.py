@@ -156,7 +156,7 @@ CANDIDATES: dict[str, Make] = {
     **{f"+ {name}": _trained(**_BEST, **idea) for name, idea in IDEAS.items()},
     **{name: _trained(**settings) for name, settings in JOINED.items()},
 }
-DEFAULT, DEFAULT_UNTRAINED = "default", "untrained default"  # methods, once chosen
+DEFAULT, DEFAULT_UNTRAINED = "default", "untrained default"  # what a user gets
 
 
 @dataclass(eq=False)
@@ -199,6 +199,8 @@ REFERENCES: dict[str, Make] = {
 PRETRAINED, MODEL = "pre-trained", "molecules"
 METHODS: dict[str, Make] = {
     **CANDIDATES,
+    DEFAULT: lambda seed, graphs: InfoGraph(random_state=seed),
+    DEFAULT_UNTRAINED: lambda seed, graphs: UntrainedGIN(random_state=seed),
     **REFERENCES,
     PRETRAINED: lambda seed, graphs: Carried(MODEL, read_config(model_folder(MODEL))["sha256"]),
 }
