@@ -279,9 +279,7 @@ class InfoGraph(GraphNetwork):
         source, known = self._fit(graphs, **fit_params)
         return check_finite(self._vectors(source), known)
 
-    def partial_fit(
-        self, graphs: Any, y: object = None, *, epochs: int | Literal["auto"] | None = None
-    ) -> Self:
+    def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
         if epochs is not None:
             check_parameters(clone(self).set_params(epochs=epochs))

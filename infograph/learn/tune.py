@@ -170,8 +170,7 @@ def tune(
             "vectors are judged by how well one column of classes is predicted from them; for numbers, "
             "search an InfoGraphRegressor"
         )
-    if estimator.epochs == "auto":  # rounds are so many epochs
-        estimator = changed(estimator, {"epochs": EPOCHS})
+    most = EPOCHS if estimator.epochs == "auto" else estimator.epochs
     settings, results = draw_settings(space, trials, seed), Path(results).absolute()
     about, work = _about(estimator, parts), results / ".work"
     data = {TRAIN: parts.train, VALIDATION: parts.validation}  # in files, for processes that may be far away
@@ -189,7 +188,7 @@ def tune(
         return _Training(number, made, Cell("tune", f"{shown} epochs={epochs}", own), results)
 
     chosen, found = list(range(len(settings))), {}  # type: list[int], dict[int, Trial]
-    for number, (count, epochs) in enumerate(rounds_of(len(settings), estimator.epochs), start=1):
+    for number, (count, epochs) in enumerate(rounds_of(len(settings), most), start=1):
         chosen = promoted({n: found[n].error for n in chosen}, count) if number > 1 else chosen
         jobs = [training(n, epochs) for n in chosen]
         for done, (job, result) in enumerate(run(_Training.run, jobs, workers=workers, on=on), start=1):
@@ -204,7 +203,7 @@ def tune(
     (winner,) = promoted({n: found[n].error for n in chosen}, 1)
     if math.isnan(found[winner].error):
         raise TrainingDiverged(f"no setting of the search could be trained: {found[winner].why}")
-    model = training(winner, estimator.epochs).fit(parts.train, parts.validation, parts.y)
+    model = training(winner, most).fit(parts.train, parts.validation, parts.y)
     plain = _fit(changed(estimator, {"verbose": False}), parts.train, parts.validation, parts.y)
     for name in data:
         remove_folder(work / "data" / name, GRAPHSET)
