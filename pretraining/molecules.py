@@ -192,11 +192,12 @@ def main() -> None:
     model = InfoGraph(512, encoder, goal, epochs=options.epochs, schedule=Cosine(), verbose=True)
     checkpoint = options.work / "checkpoint"
     model.fit(graphs, checkpoint=checkpoint, resume=checkpoint.is_dir())
-    plain = InfoGraph(512, encoder, MutualInformation("infonce", "conditioned"))
+    plain = InfoGraph(512, encoder)
     plain.prepare(graphs[:2])
     plain.network_["encoder"] = model.network_["encoder"].eval()
     plain.history_ = model.history_
-    plain.save_encoder(options.work / "molecules", graphs[:50_000])
+    saved = plain.save_encoder(options.work / "molecules", graphs[:50_000])
+    (saved / "README.md").write_text(Path(__file__).with_name("card.md").read_text())
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ def test_missing_means_the_same_at_nodes(case):
 def test_many_categories_are_looked_up(monkeypatch):
     """Thousands of categories are a sparse matrix, with the same result; 100,000 take about one gigabyte."""
     graphs = load_dataset("MUTAG")[:30]
-    model = InfoGraph(dim=32, epochs=2)
+    model = InfoGraph(dim=32, epochs=2, edge_columns=None)
     vectors = model.fit_transform(graphs)
     monkeypatch.setattr("infograph.data.colours.WIDE", 3)
     monkeypatch.setattr("infograph.estimators.architecture.WIDE", 3)

@@ -14,8 +14,8 @@ from infograph.cli.output import Output, score_table, table
 from infograph.progress import Report, say
 
 METHODS = (
-    "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, untrained, wl-oa, "
-    "ltp, labels and degrees."
+    "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, infograph-paper, "
+    "untrained, wl-oa, ltp, labels and degrees."
 )
 COMPARED = "The folder for the table and the results per method. [default: runs/compare-SOURCE]"
 SCORING = "accuracy, roc_auc, average_precision; rmse, mae, r2. [default: accuracy; rmse of numbers]"

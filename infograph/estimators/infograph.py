@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 
+from infograph.data.colours import WIDE, node_width
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray, align, fingerprint
 from infograph.data.schema import Schema
@@ -75,7 +76,9 @@ class GraphNetwork(GraphTransformer):
         encoder = encoder_spec(self.encoder).resolved(read)
         check_parameters(encoder)
         if self.edge_columns == "auto" and isinstance(encoder, GIN):
-            labels = (c for c in read.schema.edge if c.name == "label" and c.kind == "categorical")
+            used = read.schema.select("node", self.node_columns)
+            narrow = node_width(used, encoder.node_features) <= WIDE  # beside edges, GIN takes no more
+            labels = (c for c in read.schema.edge if c.name == "label" and c.encoded_width <= WIDE and narrow)
             edge = [c.name for c in (*(c for c in read.schema.edge if c.used), *labels)]
         return align(read, schema_for(encoder, read, self.node_columns, edge)), encoder
 

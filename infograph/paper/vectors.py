@@ -99,7 +99,7 @@ def _trained(
     """The paper's settings with these changed."""
 
     def make(seed: int, graphs: GraphSet) -> InfoGraph:
-        encoder = GIN(**(gin or {}))
+        encoder = GIN(**{"readout": "sum", **(gin or {})})
         if degrees and not graphs.schema.features("node"):
             encoder.node_features = "degrees"
         labels = [c.name for c in graphs.schema.edge if c.kind == "categorical"] if edges else []

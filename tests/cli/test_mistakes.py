@@ -20,7 +20,7 @@ TRAIN = [
     ("--epochs many", "--epochs"),
     ("--bogus", "No such option"),
     ("--resume", "--checkpoint"),
-    ("--epochs -1", "--epochs must be an int in the range [0, inf), not -1"),
+    ("--epochs -1", "--epochs must be an int in the range [0, inf) or a str among"),
     ("--node-columns colour", "no node column 'colour'; the graphs have: 'label'"),
     ("--lam 1", "--lam: it needs --target"),
     ("--weight-decay 0,1", "--weight-decay: several values are a search"),

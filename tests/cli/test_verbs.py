@@ -173,6 +173,6 @@ def test_bad_rows(run, molecule_model, broken_molecules, tmp_path, errors):
 
 def test_strange_categories_are_warned_about_once(run, mutag_model, tmp_path):
     source = tmp_path / "graphs.jsonl"
-    source.write_text('{"nodes": [{"label": 0}, {"label": 99}], "edges": [[0, 1]]}\n' * 2)
+    source.write_text('{"nodes": [{"label": 0}, {"label": 99}], "edges": [[0, 1, {"label": 0}]]}\n' * 2)
     done = run("embed", mutag_model, source, "--out", tmp_path / "v.csv")
     assert done.code == 0 and done.err.count("Warning") == 1 and "99 (2x)" in done.err

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import infograph
-from infograph import GIN, InfoGraph, InfoGraphRegressor, as_graphset
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
+from infograph import GIN, GraphIndex, InfoGraph, InfoGraphRegressor, as_graphset
+from infograph.errors import (
+    FileMissing,
+    InvalidFile,
+    InvalidParameter,
+    SchemaMismatch,
+    UnknownCategoryWarning,
+)
 from infograph.estimators import folder
 
+ROOT = Path(__file__).parent.parent.parent
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N"]
 
 
@@ -86,3 +96,32 @@ def test_names_and_folders(model, carried, tmp_path, monkeypatch):
 def test_graphs_of_another_kind(carried):
     with pytest.raises(SchemaMismatch, match="the model was trained on molecules"):
         InfoGraph.from_pretrained("mine").transform([nx.path_graph(3)])
+
+
+# ---- the model that the package carries
+
+
+def test_the_model_of_molecules_is_what_it_was():
+    carried = folder.PRETRAINED / "molecules"
+    assert sum(path.stat().st_size for path in carried.iterdir()) < 5e6
+    expected = json.loads((Path(__file__).parent.parent / "golden" / "molecules.json").read_text())
+    model = InfoGraph.from_pretrained("molecules")  # its checksum is looked at
+    with pytest.warns(UnknownCategoryWarning, match="'element': 'Na'"):
+        found = model.transform(list(expected))
+    np.testing.assert_allclose(found[:, ::64], list(expected.values()), atol=2e-4)
+    assert found.shape == (6, 512)
+    np.testing.assert_array_equal(model.transform(["C[C@H](N)C(=O)O"]), model.transform(["CC(N)C(=O)O"]))
+    assert (carried / "README.md").read_text() == (ROOT / "pretraining" / "card.md").read_text()
+
+
+def test_molecules_of_one_family_are_near(tmp_path):
+    smiles = ["CCO", "CCCO", "CCCCO", "c1ccccc1", "Cc1ccccc1", "CCc1ccccc1"]
+    index = GraphIndex.build(InfoGraph.from_pretrained("molecules", dim=64), smiles)
+    hits = index.search(["CCCCCO", "CCCc1ccccc1"], 3).table()
+    assert {row["smiles"] for row in hits[:3]} == set(smiles[:3])
+    assert {row["smiles"] for row in hits[3:]} == set(smiles[3:])
+
+
+def test_a_regressor_starts_from_molecules():
+    model = InfoGraphRegressor(init_from="molecules", epochs=1).fit(SMILES[:4], np.arange(4.0))
+    assert model._encoder.dim == 512 and model.predict(["CCO"]).shape == (1,)

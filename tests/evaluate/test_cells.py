@@ -52,7 +52,7 @@ def test_a_result_says_which_code_made_it(tmp_path, monkeypatch):
 
 
 def test_parameters_are_json_and_leave_out_what_changes_no_result():
-    found = parameters_of(InfoGraph(node_columns=("a", "b"), random_state=3))
+    found = parameters_of(InfoGraph.paper(node_columns=("a", "b"), random_state=3))
     assert json.loads(json.dumps(found)) == found
     assert found["epochs"] == 20 and found["node_columns"] == "('a', 'b')"
     assert not {"random_state", "device", "verbose"} & set(found)
