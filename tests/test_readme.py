@@ -38,7 +38,7 @@ def test_code_uses_public_names(block):
 
 
 def test_there_is_an_example_for_each_kind_of_user():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
     assert all(len(block.splitlines()) <= 10 for block in BLOCKS)
 
 

@@ -67,7 +67,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """What `config.json` says: class, version, settings as today, checksum, the rest of what was learned."""
     if not folder.is_dir():
         carried = ", ".join(pretrained_names())
-        also = f", nor a model of the package ({carried})" if carried else ""
+        also = f", nor a model of the package ({carried})" if carried and folder.name == str(folder) else ""
         raise FileMissing(f"no model folder {folder}{also}")
     path = folder / "config.json"
     config = read_json(path)
