@@ -24,7 +24,8 @@ def qm9() -> Iterator[str]:
     if source is None:
         pytest.skip("qm9pack is not installed")
     graphs = read_qm9(source, limit=3_000)
-    model = InfoGraph(dim=64, epochs=3, random_state=0, encoder=GIN(layers=3)).fit(graphs)
+    encoder = GIN(layers=3, readout="sum")
+    model = InfoGraph.paper(dim=64, epochs=3, encoder=encoder).fit(graphs)
     index = GraphIndex.build(model, graphs, columns=["smiles", "alpha", "gap", "mu", "U0"])
     with served(index, make_atlas(index, title="QM9", colour="alpha")) as where:
         yield where
