@@ -195,7 +195,7 @@ class ModelOptions:
     """The encoder and its training."""
 
     paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
-    epochs: Annotated[int | None, trains("Passes over the graphs.", "auto, with --target 50")] = None
+    epochs: Annotated[int | None, trains("Passes over the graphs.", "20, with --target 50")] = None
     lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
     batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
     weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None
@@ -205,14 +205,12 @@ class ModelOptions:
     encoder: Annotated[Encoder | None, encodes("enn-s2s sees coordinates.", "gin, with --target auto")] = None
     dim: Annotated[int | None, encodes("Length of the vectors.", "512, with --target 128")] = None
     layers: Annotated[int | None, encodes("Layers, or message steps.", "4, of enn-s2s 3")] = None
-    readout: Annotated[Readout | None, encodes("From nodes to graphs.", "log, with --target sum")] = None
+    readout: Annotated[Readout | None, encodes("From nodes to graphs.", "sum")] = None
     norm: Annotated[bool | None, encodes("BatchNorm after each layer.", "--norm/--no-norm", "norm")] = None
     learn_eps: Annotated[bool | None, encodes("Learn GIN's eps.", "--learn-eps")] = None
     weighting: Annotated[Literal["graph", "node"] | None, encodes("What counts equally.", "graph")] = None
-    bound: Annotated[Bound | None, encodes("On information.", "infonce, with --target jsd")] = None
-    discriminator: Annotated[
-        Discriminator | None, encodes("Its conditioning.", "conditioned, with --target paper")
-    ] = None
+    bound: Annotated[Bound | None, encodes("On information.", "jsd")] = None
+    discriminator: Annotated[Discriminator | None, encodes("Its conditioning.", "paper")] = None
     prior: Annotated[float | None, encodes("Weight of the prior term.", "0")] = None
     node_features: Annotated[NodeFeatures | None, seen("The columns, a constant, or degrees.", "auto")] = None
 

@@ -47,7 +47,7 @@ class GIN(EncoderSpec):
 
     Args:
         layers: the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
-        readout: "log" (sign(x) log(1 + abs(x)) of the sum), "sum" (paper), "mean", "max", or "joined", the
+        readout: "sum" (paper), "mean", "max", "log" (sign(x) log(1 + abs(x)) of the sum), or "joined", the
             last three beside each other.
         norm: BatchNorm after every layer.
         learn_eps: learn eps instead of fixing it at 0.
@@ -56,7 +56,7 @@ class GIN(EncoderSpec):
     """
 
     layers: int = 4
-    readout: Readout = "log"
+    readout: Readout = "sum"
     norm: bool = True
     learn_eps: bool = False
     node_features: NodeFeatures = "auto"
