@@ -78,8 +78,6 @@ def test_which_methods_are_judged_where_and_by_what(molecules):
     fingerprints = {name for name in REFERENCES if name.startswith("morgan")}
     assert methods["MUTAG"] == {
         *CANDIDATES,
-        "default",
-        "untrained default",
         "wl",
         "wl-oa",
         "graph2vec",
