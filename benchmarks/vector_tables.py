@@ -10,7 +10,6 @@ from infograph.evaluate import Evaluation
 from infograph.evaluate.judges import SCORINGS
 from infograph.look.svg import LIGHT, circle, document, label, number
 from infograph.paper.vectors import (
-    CANDIDATES,
     CHOOSING_SEEDS,
     DEFAULT,
     DEFAULT_UNTRAINED,
@@ -38,13 +37,14 @@ JUDGES = {"svm-rbf": "SVM, RBF", "ridge": "ridge", "ridge-rbf": "ridge, RBF"}
 FIGURES = {"accuracy": "accuracy, %", "roc_auc": "ROC-AUC, %", "rmse": "RMSE"}
 TITLES = {"wl": "WL", "wl-oa": "WL-OA", "ltp": "LTP"}
 _A1 = ("paper", "conditioned", "conditioned dv", "conditioned infonce", "cosine infonce")
-_OWN = {f"+ {idea}": f"untrained {idea}" for idea in IDEAS if f"untrained {idea}" in CANDIDATES}
+_OWN = {f"+ {idea}": f"untrained {idea}" for idea in ("joined", "log", "degrees", "edges")}
+_A2 = tuple(f"+ {idea}" for idea in ("joined", *IDEAS, "views", "masked"))  # of which some are gone
 _BEST = "conditioned infonce"  # of A1
 ROUNDS = {  # title -> candidates and what each is compared with, and what all are compared with
     "Round A1, over the untrained encoder": (dict.fromkeys(_A1, "untrained"), "untrained"),
-    f"Round A2, over {_BEST}, the best of A1": ({f"+ {idea}": _BEST for idea in IDEAS}, _BEST),
+    f"Round A2, over {_BEST}, the best of A1": (dict.fromkeys(_A2, _BEST), _BEST),
     "Round A2, over the better of the candidate's own and today's untrained encoder": (
-        {f"+ {idea}": _OWN.get(f"+ {idea}", "untrained") for idea in IDEAS},
+        {name: _OWN.get(name, "untrained") for name in _A2},
         "untrained",
     ),
 }

@@ -192,7 +192,7 @@ def main() -> None:
     model = InfoGraph(512, encoder, goal, epochs=options.epochs, schedule=Cosine(), verbose=True)
     checkpoint = options.work / "checkpoint"
     model.fit(graphs, checkpoint=checkpoint, resume=checkpoint.is_dir())
-    plain = InfoGraph(512, encoder)
+    plain = InfoGraph(512, encoder, "auto")
     plain.prepare(graphs[:2])
     plain.network_["encoder"] = model.network_["encoder"].eval()
     plain.history_ = model.history_

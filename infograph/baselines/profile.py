@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from infograph.baselines.base import GraphEmbedding, Vectors, read_like
-from infograph.baselines.walks import Floats, Ints, compiled, simple_adjacency
+from infograph.baselines.walks import Floats, Ints, breadth_first, compiled, simple_adjacency
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 
@@ -102,19 +102,13 @@ def _betweenness(node_ptr: Ints, ptr: Ints, targets: Ints) -> Floats:
     for g in range(len(node_ptr) - 1):
         start, stop = node_ptr[g], node_ptr[g + 1]
         for root in range(start, stop):
-            distance[root], paths[root], queue[0] = 0, 1.0, root
-            head, tail = 0, 1
-            while head < tail:
-                u = queue[head]
-                head += 1
+            tail = breadth_first(root, ptr, targets, distance, queue)
+            paths[root] = 1.0
+            for place in range(tail):
+                u = queue[place]
                 for arc in range(ptr[u], ptr[u + 1]):
-                    v = targets[arc]
-                    if distance[v] < 0:
-                        distance[v] = distance[u] + 1
-                        queue[tail] = v
-                        tail += 1
-                    if distance[v] == distance[u] + 1:
-                        paths[v] += paths[u]
+                    if distance[targets[arc]] == distance[u] + 1:
+                        paths[targets[arc]] += paths[u]
             for place in range(tail - 1, -1, -1):
                 u = queue[place]
                 for arc in range(ptr[u], ptr[u + 1]):
@@ -169,7 +163,6 @@ def _degree_scores(ptr: Ints, targets: Ints) -> Floats:
             own[k] = ptr[v + 1] - ptr[v]
         falling = np.sort(own)[::-1]
         for k in range(degree):
-            rank = 1
             low, high = 0, degree
             while low < high:  # how many have more
                 middle = (low + high) // 2
@@ -177,8 +170,7 @@ def _degree_scores(ptr: Ints, targets: Ints) -> Floats:
                     low = middle + 1
                 else:
                     high = middle
-            rank = low + 1
-            found[ptr[u] + k] = 1.0 if degree < 2 else 1 - np.log(rank) / np.log(degree)
+            found[ptr[u] + k] = 1.0 if degree < 2 else 1 - np.log(low + 1) / np.log(degree)
     both = found.copy()
     for u in range(len(ptr) - 1):
         for arc in range(ptr[u], ptr[u + 1]):

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from infograph.baselines import words
 from infograph.baselines.base import CountKernel, label_schema
-from infograph.baselines.walks import Ints, Nodes, adjacency, compiled
+from infograph.baselines.walks import Ints, Nodes, adjacency, breadth_first, compiled
 from infograph.baselines.words import Matrix, Tokens
 from infograph.data.colours import node_inputs
 from infograph.data.graphset import GraphSet
@@ -113,7 +113,7 @@ def count_paths(
         n_touched = 0
         for i in range(n):
             u = sources[i]
-            reached = _search(u, ptr[start : stop + 1], targets, distance, queue)
+            reached = breadth_first(u, ptr[start : stop + 1], targets, distance, queue)
             for v in queue[1:reached]:
                 cell = own[v] * n + distance[v]
                 if table[cell] == 0:
@@ -137,21 +137,3 @@ def count_paths(
             n_touched = 0
         row_ptr[g + 1] = used
     return rows[:used].copy(), row_ptr
-
-
-@compiled
-def _search(source: int, ptr: Ints, targets: Nodes, distance: Nodes, queue: Nodes) -> int:
-    """Breadth-first: how many nodes are reached, in `queue`; `distance` is -1 everywhere before."""
-    distance[source] = 0
-    queue[0] = source
-    head, tail = 0, 1
-    while head < tail:
-        u = queue[head]
-        for arc in range(ptr[u], ptr[u + 1]):
-            v = targets[arc]
-            if distance[v] < 0:
-                distance[v] = distance[u] + 1
-                queue[tail] = v
-                tail += 1
-        head += 1
-    return tail

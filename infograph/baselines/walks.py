@@ -236,3 +236,23 @@ def scan(
             if turn == 1 and total > left:
                 return int(targets[arc])
     return chosen
+
+
+@compiled
+def breadth_first(
+    source: int, ptr: Ints, targets: NDArray[Any], distance: NDArray[Any], queue: NDArray[Any]
+) -> int:
+    """Breadth-first: how many nodes are reached, in `queue`; `distance` is -1 everywhere before."""
+    distance[source] = 0
+    queue[0] = source
+    head, tail = 0, 1
+    while head < tail:
+        u = queue[head]
+        for arc in range(ptr[u], ptr[u + 1]):
+            v = targets[arc]
+            if distance[v] < 0:
+                distance[v] = distance[u] + 1
+                queue[tail] = v
+                tail += 1
+        head += 1
+    return tail

@@ -52,6 +52,18 @@ def numbers(text: str) -> Any:
     return found[0] if len(found) == 1 else found
 
 
+class Epochs:
+    """A number, or "auto"; what `epochs_of` gives."""
+
+
+def epochs_of(text: str) -> Any:
+    """ "20" -> 20, and "auto" as it is."""
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}, expected a number, or auto") from None
+
+
 reads = partial(option, panel="Reading the graphs")
 seen = partial(option, panel="What the encoder sees")
 encodes = partial(option, panel="The encoder")
@@ -195,7 +207,9 @@ class ModelOptions:
     """The encoder and its training."""
 
     paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
-    epochs: Annotated[int | None, trains("Passes over the graphs.", "20, with --target 50")] = None
+    epochs: Annotated[
+        Epochs | None, trains("Passes, or auto.", "NUMBER", "20, with --target 50", parser=epochs_of)
+    ] = None
     lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
     batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
     weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None

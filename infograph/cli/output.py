@@ -71,7 +71,9 @@ def table(
 
 def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Table:
     """Accuracies in per cent, or other figures."""
-    unit, digits = ("", 3) if scoring in ("rmse", "mae", "r2") else (" %", 1)
+    from infograph.evaluate.judges import SCORINGS
+
+    unit, digits = (" %", 1) if SCORINGS[scoring].percent else ("", 3)
     lines = []
     for row in rows:
         deviation = "" if math.isnan(row.std) else f" ± {row.std:.{digits}f}"

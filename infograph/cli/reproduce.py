@@ -262,6 +262,8 @@ def vectors(
     columns = role or pick_names("data set", opt.names(data) or [], SETS)
     rows = pick_names("method", opt.names(method) or [], METHODS)
     first, _, last = seeds.partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal():
+        raise opt.refused(f"{seeds!r}, expected such as 0-9", "seeds")
     found = running.run([vector_cells(columns, rows, range(int(first), int(last or first) + 1))])
     groups: dict[tuple[str, str], list[Result]] = {}
     for each in found:

@@ -136,8 +136,9 @@ def node_inputs(
         colour, first = group_rows([degree])
         return colour, np.log1p(degree[first]).astype(np.float32)[:, None]
     if node_features == "degrees":
-        colour, first = group_rows([_degree_kind(graphs)])
-        return colour, np.eye(DEGREES, dtype=np.float32)[_degree_kind(graphs)[first]]
+        kind = _degree_kind(graphs)
+        colour, first = group_rows([kind])
+        return colour, np.eye(DEGREES, dtype=np.float32)[kind[first]]
     if node_features == "constant" or not columns:
         return np.zeros(graphs.n_nodes, np.int32), np.ones((min(1, graphs.n_nodes), 1), np.float32)
     return _tabulate(columns, [graphs.node[column.name] for column in columns])

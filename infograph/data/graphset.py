@@ -260,13 +260,12 @@ def align(graphs: GraphSet, schema: Schema, *, keep: bool = False) -> GraphSet:
             fits = own is not None and (own.kind, own.width) == (column.kind, column.width)
             if not fits and not column.used:
                 continue  # no encoder misses it
-            if own is None and schema.option("hydrogens") is not None:
-                have = ", ".join(repr(c.name) for c in getattr(graphs.schema, level)) or "none"
-                raise SchemaMismatch(
-                    f"these graphs have no {level} column {column.name!r} ({have}): the model was trained on "
-                    f"molecules, read from SMILES or of RDKit"
-                )
-            stored[level][column.name], strangers = recode(graphs, level, column)
+            try:
+                stored[level][column.name], strangers = recode(graphs, level, column)
+            except SchemaMismatch as error:
+                if schema.option("hydrogens") is None:  # an option of molecules
+                    raise
+                raise SchemaMismatch(f"{error}; the model was trained on molecules") from error
             columns[level] += (column,)
             if strangers:
                 unknown.append(f"{level} column {column.name!r}: {strangers}")

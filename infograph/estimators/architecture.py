@@ -47,8 +47,7 @@ class GIN(EncoderSpec):
 
     Args:
         layers: the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
-        readout: "sum" (paper), "mean", "max", "log" (sign(x) log(1 + abs(x)) of the sum), or "joined", the
-            last three beside each other.
+        readout: "sum" (paper), "mean", "max", or "log" (sign(x) log(1 + abs(x)) of the sum).
         norm: BatchNorm after every layer.
         learn_eps: learn eps instead of fixing it at 0.
         node_features: "auto" (the node columns, a constant where there are none), "constant", "degree" (one
@@ -63,7 +62,7 @@ class GIN(EncoderSpec):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "layers": [Interval(Integral, 1, None, closed="left")],
-        "readout": [StrOptions({"sum", "mean", "max", "log", "joined"})],
+        "readout": [StrOptions({"sum", "mean", "max", "log"})],
         "norm": ["boolean"],
         "learn_eps": ["boolean"],
         "node_features": [StrOptions({"auto", "constant", "degree", "degrees"})],

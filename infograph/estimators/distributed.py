@@ -103,7 +103,9 @@ def train_by_team(
         else:
             _train_on_ray(folder, workers, on, watchers, gpus=estimator.device.startswith("cuda"))
         tensors, done = read_checkpoint(kept)
-    restore(tensors, estimator.network_, estimator._make_optimiser())
+    best = restore(tensors, estimator.network_, estimator._make_optimiser())
+    if best:
+        estimator.network_.load_state_dict(best)
     estimator.network_.eval()
     history: list[Epoch] = done["history"]
     return history
@@ -146,6 +148,7 @@ def _work(folder: Path) -> None:
             resume=True,
             writes=rank == 0,
             validate=validate,
+            rate=estimator._rate(job["epochs"]),
             watchers=[tell] if rank == 0 else (),
             model=estimator,
         )

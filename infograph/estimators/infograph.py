@@ -215,14 +215,15 @@ class InfoGraph(GraphNetwork):
 
             vectors = InfoGraph.from_pretrained("molecules").transform(["CCO", "c1ccccc1"])
 
-        It carries its encoder only: `fit` with `warm_start=True` goes on from that with a new discriminator.
+        It carries its encoder only. `warm_start` is set, so that `fit` goes on from that, with a new
+        discriminator; vectors are whole ones then.
 
         Args:
             name: "molecules", or a folder.
             dim: shorter vectors, the leading principal directions of the molecules that it was trained on;
                 None for all of the encoder's numbers.
         """
-        model = cls.load(name)
+        model = cls.load(name).set_params(warm_start=True)
         if dim is not None:
             model._shorten(dim)
         return model
@@ -246,9 +247,12 @@ class InfoGraph(GraphNetwork):
             raise InvalidParameter(f"dim={dim!r}: expected 1 to {most}, the directions kept with this model")
         self._n_shown = int(dim)
 
+    def _named_objective(self) -> Any:
+        name = self.objective
+        return OBJECTIVES.get(name, name) if isinstance(name, str) else name
+
     def _parts(self) -> dict[str, Spec]:
-        objective = OBJECTIVES.get(str(self.objective), self.objective)
-        parts = {"encoder": encoder_spec(self.encoder), "objective": cast(Spec, objective)}
+        parts = {"encoder": encoder_spec(self.encoder), "objective": cast(Spec, self._named_objective())}
         return {name: part for name, part in parts.items() if name in self._get_param_names()}
 
     def fit(
@@ -336,13 +340,12 @@ class InfoGraph(GraphNetwork):
         run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume}
         if epochs == "auto":
             run["stop_after"] = PATIENCE
-        if self.schedule is not None:
-            run["rate"] = lambda errors: self.schedule.rate(self.lr, errors, most)
         with ProgressReport() if self.verbose else nullcontext() as report:
             run["watchers"] = [*watchers] if report is None else [report, *watchers]
             if workers == 1 and on == "local":
                 loader, run["validate"] = self._loader(source, epochs == "auto")
                 loss = partial(self.objective_.loss, self.network_)
+                run["rate"] = self._rate(most)
                 history = loop.train(self.network_, self._make_optimiser(), loader, loss, model=self, **run)
             else:
                 from infograph.estimators.distributed import train_by_team
@@ -350,6 +353,11 @@ class InfoGraph(GraphNetwork):
                 history = train_by_team(self, source, known, workers, on, **run)
         self.history_, self._alone = self.history_ + history, False
         return source, known
+
+    def _rate(self, epochs: int) -> Callable[[list[float]], float] | None:
+        if self.schedule is None:
+            return None
+        return lambda errors: float(self.schedule.rate(self.lr, errors, epochs))
 
     def _loader(
         self,
@@ -384,6 +392,7 @@ class InfoGraph(GraphNetwork):
     def _start(self, graphs: Any) -> GraphSet:
         """The graphs, and a network with fresh weights for them."""
         check_parameters(self)
+        self._directions, self._n_shown = {}, None
         known, encoder = self._read(graphs)
         self._build(known.schema.replace("graph", ()), encoder)
         self._encoder.check_sees(self.schema_)
@@ -392,6 +401,7 @@ class InfoGraph(GraphNetwork):
     def _go_on(self, graphs: Any) -> GraphSet:
         """The graphs, to go on with the network that is there, unless the settings ask for another one."""
         check_parameters(self)
+        self._directions, self._n_shown = {}, None
         for name, before in self._built.items():
             now = getattr(self, name)
             same = saved(now) == saved(before) or (name == "encoder" and now == "auto")
@@ -413,7 +423,7 @@ class InfoGraph(GraphNetwork):
         self._optimiser: torch.optim.Optimizer | None = None  # made for training: that takes torch a second
 
     def _network(self, schema: Schema, encoder: EncoderSpec) -> nn.ModuleDict:
-        self.objective_ = frozen(OBJECTIVES.get(str(self.objective), self.objective))
+        self.objective_ = frozen(self._named_objective())
         made: nn.ModuleDict = self.objective_.build(encoder.build(schema, self.dim))
         return made
 
@@ -443,7 +453,7 @@ class InfoGraph(GraphNetwork):
         self._check_fitted()
         if self._alone:
             raise InvalidParameter(
-                "this model is an encoder alone: fit it with warm_start=True to score nodes"
+                "this model is an encoder alone: fit it, with warm_start=True, to score nodes"
             )
         contrast = cast(LocalGlobal, self.network_["local_global"])
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from infograph.data.colours import Colouring
-from infograph.data.graphset import GraphSet, IntArray, ranges
+from infograph.data.graphset import IntArray, ranges
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,13 @@ class Batcher:
     """Cuts batches out of a colouring: only what the chosen graphs contain, renumbered from 0.
 
     `loads` (G,) is what graphs cost in a batch, their nodes, and `costs` (G,) what they cost in a step of
-    training, their colours, which are scored one by one. `graphs` are there for objectives that change them.
+    training, their colours, which are scored one by one.
     """
 
     most = 100_000  # what a batch without gradients may cost
 
-    def __init__(
-        self, colouring: Colouring, device: torch.device | None = None, graphs: GraphSet | None = None
-    ) -> None:
-        self.colouring, self.graphs = colouring, graphs
+    def __init__(self, colouring: Colouring, device: torch.device | None = None) -> None:
+        self.colouring = colouring
         self.sizes = self.loads = np.diff(colouring.node_ptr)
         self.costs = np.diff(colouring.graph_counts[-1].indptr)
         self.device = device or torch.device("cpu")

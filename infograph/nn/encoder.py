@@ -17,7 +17,7 @@ from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batch, SparseMatrix, per_node
 
-Readout = Literal["sum", "mean", "max", "log", "joined"]
+Readout = Literal["sum", "mean", "max", "log"]
 NodeFeatures = Literal["auto", "constant", "degree", "degrees"]
 
 
@@ -64,10 +64,6 @@ def read_out(states: Tensor, members: SparseMatrix, sizes: Tensor, how: Readout)
     """(C, D) states, (B, C) members, (B,) sizes -> (B, D)."""
     if how == "max":
         return _largest(states, members)
-    if how == "joined":  # a third of the states each
-        kinds: tuple[Readout, ...] = ("log", "mean", "max")
-        parts = zip(states.tensor_split(3, 1), kinds, strict=True)
-        return torch.cat([read_out(part.contiguous(), members, sizes, each) for part, each in parts], 1)
     total = members @ states
     if how == "log":
         return total.sign() * total.abs().log1p()

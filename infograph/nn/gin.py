@@ -85,8 +85,7 @@ class GINEncoder(ColourEncoder):
         )
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> Batcher:
-        colouring = refine(graphs, len(self.layers), node_features=self.node_features)
-        return Batcher(colouring, device, graphs)
+        return Batcher(refine(graphs, len(self.layers), node_features=self.node_features), device)
 
     def forward(self, batch: ColourBatch) -> list[Tensor]:
         """States per layer: K tensors (C_k, D_k)."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from infograph.nn.batch import Batch
 from infograph.nn.norm import WeightedBatchNorm, all_join
@@ -113,33 +112,9 @@ class ConditionedDiscriminator(PaperDiscriminator):
         return super().project(self.norm(graphs, counts)) / math.sqrt(graphs.shape[1])
 
 
-class CosineDiscriminator(PaperDiscriminator):
-    """The cosine between f(h) and g(BatchNorm(H)), divided by a temperature that is learned."""
-
-    def __init__(self, patch_dim: int, graph_dim: int) -> None:
-        super().__init__(patch_dim, graph_dim)
-        self.norm = WeightedBatchNorm(graph_dim)
-        self.scale = nn.Parameter(torch.tensor(math.log(10.0)))
-
-    def project(self, graphs: Tensor, copies: Tensor | None = None) -> Tensor:
-        """g(BatchNorm(H)) with length 1 over the temperature."""
-        counts = torch.ones(len(graphs), device=graphs.device) if copies is None else copies
-        return normalize(super().project(self.norm(graphs, counts))) * self.scale.exp()
-
-    def forward(self, patches: Tensor, graphs: Tensor) -> Tensor:
-        return normalize(self.local(patches)) @ self.project(graphs).T
-
-    def pair_inputs(self, states: Sequence[Tensor], graphs: Tensor, batch: Batch) -> tuple[Tensors, Tensors]:
-        return (patches_of(states, batch),), (all_join(self.project(graphs, batch.copies)),)
-
-    def pair_scores(self, patches: Tensor, projected: Tensor) -> Tensor:  # type: ignore[override]
-        return normalize(self.local(patches)) @ projected.T
-
-
 DISCRIMINATORS: dict[str, type[Discriminator]] = {
     "paper": PaperDiscriminator,
     "conditioned": ConditionedDiscriminator,
-    "cosine": CosineDiscriminator,
 }
 
 

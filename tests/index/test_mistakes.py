@@ -31,7 +31,7 @@ MISTAKES: list[tuple[Call, type[Exception], str]] = [
     (lambda index: GraphIndex.build(object(), index.graphs), InvalidParameter, "no transform"),
     (lambda index: GraphIndex.build(MeanPredictor(), index.graphs), InvalidParameter, "MeanPredictor"),
     (lambda index: index.search("C1CC("), InvalidGraph, "graph 0"),
-    (lambda index: index.search(as_graphset([nx.path_graph(3)])), SchemaMismatch, "no node column 'element'"),
+    (lambda index: index.search(as_graphset([nx.path_graph(3)])), SchemaMismatch, "'element' is missing"),
     (lambda index: index.search([]), InfoGraphError, "no graphs"),
     (lambda index: index.search(7), InvalidParameter, "from a int"),
     (lambda index: index.search_id("mol99"), InvalidParameter, "such as 'mol0'"),

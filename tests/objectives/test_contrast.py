@@ -16,7 +16,6 @@ from infograph.objectives.bounds import BOUNDS, Pairs
 from infograph.objectives.contrast import draw_patches
 from infograph.objectives.discriminator import (
     ConditionedDiscriminator,
-    CosineDiscriminator,
     FeedForward,
     patches_of,
 )
@@ -60,11 +59,9 @@ def node_scores(net, batch):
     vectors = net.encoder.vectors(states, batch)
     discriminator = net.local_global.discriminator
     patches = patches_of(states, batch) if net.local_global.patches == "all" else states[-1]
-    if isinstance(discriminator, ConditionedDiscriminator | CosineDiscriminator):  # norms count equal graphs
-        vectors, local = discriminator.project(vectors, batch.copies), discriminator.local(patches)
-        if isinstance(discriminator, CosineDiscriminator):
-            local = local / local.norm(dim=1, keepdim=True)
-        return (local @ vectors.T)[batch.node_colour][:, batch.which]
+    if isinstance(discriminator, ConditionedDiscriminator):  # its norm counts equal graphs
+        vectors = discriminator.project(vectors, batch.copies)
+        return (discriminator.local(patches) @ vectors.T)[batch.node_colour][:, batch.which]
     return discriminator(patches, vectors)[batch.node_colour][:, batch.which]
 
 
@@ -92,7 +89,7 @@ CASES = [
     {"bound": bound, "weighting": weighting, "discriminator": discriminator}
     for bound in ("jsd", "dv", "infonce", NWJ())
     for weighting in ("graph", "node")
-    for discriminator in ("paper", "conditioned", "cosine", Bilinear)
+    for discriminator in ("paper", "conditioned", Bilinear)
 ] + [{"patches": "last"}, {"patches": "last", "discriminator": Bilinear, "bound": "infonce"}]
 
 

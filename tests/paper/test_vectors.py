@@ -64,7 +64,8 @@ def test_results_that_were_computed_are_still_those_of_their_cells():
     assert len(found) >= 29
     for result in found:
         of = result["settings"]
-        assert vector_cell(of["data"], of["method"], of["seed"]).read(RESULTS) == result
+        if of["method"] in METHODS:  # others were tried, and are gone
+            assert vector_cell(of["data"], of["method"], of["seed"]).read(RESULTS) == result
         (candidate, *_) = result["evaluation"]["candidates"]
         assert candidate["classifier"] == of["judge"]
 
@@ -157,16 +158,16 @@ def test_the_model_that_the_package_carries(molecules, tmp_path):
 
 
 def test_a_duel_is_with_the_better_untrained_encoder(molecules, tmp_path):
-    for method in ("untrained", "untrained joined", "morgan bits", "morgan counts"):
+    for method in ("untrained", "untrained log", "morgan bits", "morgan counts"):
         for seed in (0, 1):
             run_cell(vector_cell("ESOL", method, seed), compute_vectors, tmp_path)
-    pairs = {"morgan bits": "untrained joined", "morgan counts": "untrained", "paper": "untrained"}
+    pairs = {"morgan bits": "untrained log", "morgan counts": "untrained", "paper": "untrained"}
     bits, counts = duels(tmp_path, "ESOL", pairs, [0, 1])  # and no paper, which was not run
     means = {
         name: evaluation_of(tmp_path, "ESOL", name, [0, 1]).mean for name in ("untrained", "morgan bits")
     }
     both = {
-        name: evaluation_of(tmp_path, "ESOL", name, [0, 1]).mean for name in ("untrained", "untrained joined")
+        name: evaluation_of(tmp_path, "ESOL", name, [0, 1]).mean for name in ("untrained", "untrained log")
     }
     assert bits.reference == min(both, key=both.get) and counts.reference == "untrained"
     assert bits.gain == pytest.approx((bits.other - means["morgan bits"]) / bits.other)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from infograph import GIN, InfoGraph, MutualInformation
+from infograph import GIN, InfoGraph, MutualInformation, Plateau
 from infograph.data.convert import as_graphset
 from infograph.errors import InvalidParameter, JobStopped, TrainingDiverged
 from infograph.estimators.distributed import deal
@@ -104,12 +104,24 @@ def test_a_killed_worker_costs_nothing(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_workers_end_by_themselves():
     graphs = as_graphset(molecules(120))
-    settings = {"dim": 16, "epochs": "auto", "batch_size": 16, "encoder": GIN(layers=2)}
+    settings = {
+        "dim": 16,
+        "epochs": "auto",
+        "batch_size": 16,
+        "encoder": GIN(layers=2),
+        "schedule": Plateau(),
+    }
     objective = MutualInformation("infonce", "conditioned")
     one, two = (InfoGraph(**settings, objective=objective).fit(graphs, workers=n) for n in (1, 2))
     mine, theirs = ([record["validation mi"] for record in model.history_] for model in (one, two))
     np.testing.assert_allclose(theirs[:5], mine[:5], atol=0.01)  # rounding grows in training
     assert len(theirs) < 100
+    best = np.argmin([record["validation"] for record in two.history_])
+    again = InfoGraph(**{**settings, "epochs": 1}, objective=objective).fit(graphs)
+    source = again._source(again._go_on(graphs))
+    again.network_.load_state_dict(two.network_.state_dict())
+    held = again._loader(source, auto=True)[1]()["validation mi"]
+    assert held == pytest.approx(theirs[best], abs=0.01)  # the weights are those of the best epoch
 
 
 @pytest.mark.slow
