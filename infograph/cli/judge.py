@@ -14,7 +14,7 @@ from infograph.cli.output import Output, score_table, table
 from infograph.progress import Report, say
 
 METHODS = (
-    "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, "
+    "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, infograph-paper, "
     "untrained, wl-oa, ltp, labels and degrees."
 )
 COMPARED = "The folder for the table and the results per method. [default: runs/compare-SOURCE]"

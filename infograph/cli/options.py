@@ -208,7 +208,7 @@ class ModelOptions:
 
     paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
     epochs: Annotated[
-        Epochs | None, trains("Passes, or auto.", "NUMBER", "20, with --target 50", parser=epochs_of)
+        Epochs | None, trains("Passes, or auto.", "NUMBER", "auto, with --target 50", parser=epochs_of)
     ] = None
     lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
     batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
@@ -219,12 +219,14 @@ class ModelOptions:
     encoder: Annotated[Encoder | None, encodes("enn-s2s sees coordinates.", "gin, with --target auto")] = None
     dim: Annotated[int | None, encodes("Length of the vectors.", "512, with --target 128")] = None
     layers: Annotated[int | None, encodes("Layers, or message steps.", "4, of enn-s2s 3")] = None
-    readout: Annotated[Readout | None, encodes("From nodes to graphs.", "sum")] = None
+    readout: Annotated[Readout | None, encodes("From nodes to graphs.", "log, with --target sum")] = None
     norm: Annotated[bool | None, encodes("BatchNorm after each layer.", "--norm/--no-norm", "norm")] = None
     learn_eps: Annotated[bool | None, encodes("Learn GIN's eps.", "--learn-eps")] = None
     weighting: Annotated[Literal["graph", "node"] | None, encodes("What counts equally.", "graph")] = None
-    bound: Annotated[Bound | None, encodes("On information.", "jsd")] = None
-    discriminator: Annotated[Discriminator | None, encodes("Its conditioning.", "paper")] = None
+    bound: Annotated[Bound | None, encodes("On information.", "infonce, with --target jsd")] = None
+    discriminator: Annotated[
+        Discriminator | None, encodes("Its conditioning.", "conditioned, with --target paper")
+    ] = None
     prior: Annotated[float | None, encodes("Weight of the prior term.", "0")] = None
     node_features: Annotated[NodeFeatures | None, seen("The columns, a constant, or degrees.", "auto")] = None
 

@@ -47,7 +47,7 @@ class GIN(EncoderSpec):
 
     Args:
         layers: the paper searches 4, 8, 12. Widths are as equal as possible and add up to `dim`.
-        readout: "sum" (paper), "mean", "max", or "log" (sign(x) log(1 + abs(x)) of the sum).
+        readout: "log" (sign(x) log(1 + abs(x)) of the sum), "sum" (paper), "mean", or "max".
         norm: BatchNorm after every layer.
         learn_eps: learn eps instead of fixing it at 0.
         node_features: "auto" (the node columns, a constant where there are none), "constant", "degree" (one
@@ -55,7 +55,7 @@ class GIN(EncoderSpec):
     """
 
     layers: int = 4
-    readout: Readout = "sum"
+    readout: Readout = "log"
     norm: bool = True
     learn_eps: bool = False
     node_features: NodeFeatures = "auto"

@@ -128,12 +128,12 @@ class InfoGraph(GraphNetwork):
         encoder: "gin" or `GIN(layers=5, readout="mean", ...)`; "enn-s2s" or `ENN(...)`, the paper's encoder
             of molecules with coordinates, which also takes continuous edge features; "auto" for the second
             where there are such; or a module of your own, see `PerNode`.
-        objective: "infograph" (the paper's, Eq. 4 and 5), "auto" (the conditioned discriminator and InfoNCE,
-            which lead in docs/choosing_defaults.md), `MutualInformation(bound="dv", ...)`, or one of your
-            own.
-        epochs: passes over the graphs; the paper searches 10, 20, 100. "auto" holds a tenth of the graphs
-            out, ends once their loss has not fallen by a hundredth for 5 epochs (100 at most), and keeps the
-            best weights. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
+        objective: "auto" (the conditioned discriminator and InfoNCE, which docs/choosing_defaults.md found
+            best), "infograph" (the paper's, Eq. 4 and 5), `MutualInformation(bound="dv", ...)`, or one of
+            your own.
+        epochs: passes over the graphs. "auto" holds a tenth of the graphs out, ends once their loss has not
+            fallen by a hundredth for 5 epochs (100 at most), and keeps the best weights; the paper searches
+            10, 20, 100. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
         lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
@@ -174,15 +174,15 @@ class InfoGraph(GraphNetwork):
         self,
         dim: int = 512,
         encoder: AnyEncoder = "gin",
-        objective: str | MutualInformation = "infograph",
+        objective: str | MutualInformation = "auto",
         *,
-        epochs: int | Literal["auto"] = 20,
+        epochs: int | Literal["auto"] = "auto",
         lr: float = 1e-3,
         batch_size: int = 128,
         weight_decay: float = 0.0,
         schedule: Any = None,
         node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | Literal["auto"] | None = None,
+        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
         warm_start: bool = False,
         device: str = "auto",
         random_state: int = 0,
@@ -567,7 +567,7 @@ class UntrainedGIN(InfoGraph):
         *,
         batch_size: int = 128,
         node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | Literal["auto"] | None = None,
+        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
         device: str = "auto",
         random_state: int = 0,
     ) -> None:

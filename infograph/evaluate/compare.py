@@ -269,14 +269,15 @@ def blames_method(error: Exception) -> bool:
     return own and not isinstance(error, CheckpointMismatch)
 
 
-def _one(where: str, **given: Any) -> Make:
+def _one(where: str, *, paper: bool = True, **given: Any) -> Make:
     """An estimator of `module:Class`, imported when it is made; `random_state` is the seed if it has one."""
 
     def make(seed: int) -> GraphTransformer:
         module, _, name = where.partition(":")
         cls = getattr(import_module(f"infograph.{module}"), name)
         seeded = {"random_state": seed} if "random_state" in cls._get_param_names() else {}
-        made: GraphTransformer = changed(getattr(cls, "paper", cls)(), {**given, **seeded})
+        usual = cls.paper() if paper and hasattr(cls, "paper") else cls()
+        made: GraphTransformer = changed(usual, {**given, **seeded})
         return made
 
     return make
@@ -320,10 +321,19 @@ METHODS: dict[str, Method] = {
         _method("node2vec", "node2vec", "baselines.node2vec:Node2Vec", random=True),
         _method("sub2vec", "sub2vec", _SUB2VEC, {"variant": _VARIANTS}, random=True),
         _method("graph2vec", "graph2vec", _GRAPH2VEC, {"rounds": (1, 2, 3, 4)}, random=True),
-        _method(
-            "infograph", "InfoGraph", _INFOGRAPH, {"layers": DEPTHS, "lr": RATES}, random=True, epochs=EPOCHS
+        replace(
+            _method(
+                *("infograph", "InfoGraph", _INFOGRAPH, {"layers": DEPTHS, "lr": RATES}),
+                random=True,
+                epochs=EPOCHS,
+            ),
+            settings={"default": _one(_INFOGRAPH, paper=False)},
         ),
-        _method("untrained", "untrained GIN", _UNTRAINED, {"layers": DEPTHS}, random=True),
+        replace(
+            _method("untrained", "untrained GIN", _UNTRAINED, {"layers": DEPTHS}, random=True),
+            settings={"default": _one(_UNTRAINED, paper=False)},
+        ),
+        _method("infograph-paper", "InfoGraph, the paper's settings", _INFOGRAPH, random=True),
         _method("wl-oa", "WL-OA", "baselines.wl:OptimalAssignment", normalise=True),
         _method("ltp", "LTP", "baselines.profile:LocalTopologicalProfile"),
         _method("labels", "node labels", "baselines.references:LabelHistogram"),

@@ -218,6 +218,8 @@ REFERENCES: dict[str, Make] = {
 PRETRAINED, MODEL = "pre-trained", "molecules"
 METHODS: dict[str, Make] = {
     **CANDIDATES,
+    DEFAULT: lambda seed, graphs: InfoGraph(random_state=seed),
+    DEFAULT_UNTRAINED: lambda seed, graphs: UntrainedGIN(random_state=seed),
     **REFERENCES,
     PRETRAINED: lambda seed, graphs: Carried(MODEL, read_config(model_folder(MODEL))["sha256"]),
 }
