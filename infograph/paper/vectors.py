@@ -154,12 +154,16 @@ IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top; the page
     "averaged": {"cls": Averaged},
 }
 _INPUTS: dict[str, Any] = {**_BEST, "gin": {"readout": "log"}, "edges": True}  # the best of round A2
+_ENDING: dict[str, Any] = {**_INPUTS, "more": {"epochs": "auto"}}  # and of round B
 JOINED: dict[str, dict[str, Any]] = {  # of rounds B and C
     "log edges": _INPUTS,
     "log edges degrees": {**_INPUTS, "degrees": True},
     "log edges averaged": {**_INPUTS, "cls": Averaged},
-    "log edges auto": {**_INPUTS, "more": {"epochs": "auto"}},
-    "log edges 32 patches": {**_INPUTS, "max_patches": 32},
+    "log edges auto": _ENDING,
+    "auto 3 layers": {**_ENDING, "gin": {"readout": "log", "layers": 3}},
+    "auto 8 patches": {**_ENDING, "max_patches": 8},
+    "auto 3 layers 8 patches": {**_ENDING, "gin": {"readout": "log", "layers": 3}, "max_patches": 8},
+    "auto slower": {**_ENDING, "more": {"epochs": "auto", "lr": 3e-4}},
 }
 CANDIDATES: dict[str, Make] = {
     "untrained": _untrained(),
@@ -167,6 +171,7 @@ CANDIDATES: dict[str, Make] = {
     "untrained degrees": _untrained(degrees=True),
     "untrained edges": _untrained(edges=True),
     "untrained log edges": _untrained(gin={"readout": "log"}, edges=True),
+    "untrained log edges 3 layers": _untrained(gin={"readout": "log", "layers": 3}, edges=True),
     "untrained log edges degrees": _untrained(gin={"readout": "log"}, edges=True, degrees=True),
     "paper": _trained(),
     "conditioned": _trained(discriminator="conditioned"),
