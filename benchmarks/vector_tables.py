@@ -38,8 +38,10 @@ FIGURES = {"accuracy": "accuracy, %", "roc_auc": "ROC-AUC, %", "rmse": "RMSE"}
 TITLES = {"wl": "WL", "wl-oa": "WL-OA", "ltp": "LTP"}
 _A1 = ("paper", "conditioned", "conditioned dv", "conditioned infonce", "cosine infonce")
 _OWN = {f"+ {idea}": f"untrained {idea}" for idea in ("joined", "log", "degrees", "edges")}
-_A2 = tuple(f"+ {idea}" for idea in ("joined", *IDEAS, "views", "masked"))  # of which some are gone
+_A2 = tuple(f"+ {idea}" for idea in (*IDEAS, "averaged", "joined", "views", "masked"))  # four are gone
 _BEST = "conditioned infonce"  # of A1
+_B = ("log edges", "log edges degrees", "log edges averaged", "log edges auto")
+_C = ("auto 3 layers", "auto 8 patches", "auto 3 layers 8 patches", "auto slower")
 ROUNDS = {  # title -> candidates and what each is compared with, and what all are compared with
     "Round A1, over the untrained encoder": (dict.fromkeys(_A1, "untrained"), "untrained"),
     f"Round A2, over {_BEST}, the best of A1": (dict.fromkeys(_A2, _BEST), _BEST),
@@ -47,6 +49,11 @@ ROUNDS = {  # title -> candidates and what each is compared with, and what all a
         {name: _OWN.get(name, "untrained") for name in _A2},
         "untrained",
     ),
+    "Round B, over the better of its own and today's untrained encoder": (
+        dict.fromkeys(_B, "untrained log edges"),
+        "untrained",
+    ),
+    f"Round C, over {_B[-1]}, the best of B": (dict.fromkeys(_C, _B[-1]), _B[-1]),
 }
 NONE = "–"
 HUES = {1: LIGHT.hues[0], 0: LIGHT.missing, -1: LIGHT.hues[1]}  # by verdict

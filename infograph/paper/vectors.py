@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from torch import Tensor
 
 from infograph.baselines.base import GraphKernel
 from infograph.baselines.graph2vec import Graph2Vec
@@ -37,8 +36,8 @@ from infograph.evaluate.judges import SCORINGS
 from infograph.io import read_json
 from infograph.look.describe import holm
 from infograph.objectives.infograph import MutualInformation
-from infograph.progress import Progress, Watcher
-from infograph.train import loop
+from infograph.progress import Watcher
+from infograph.train.loop import Cosine
 
 CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(10)
 LEVEL = 0.05
@@ -89,7 +88,6 @@ Make = Callable[[int, GraphSet], Any]
 
 def _trained(
     gin: Mapping[str, Any] | None = None,
-    cls: type[InfoGraph] = InfoGraph,
     degrees: bool = False,
     edges: bool = False,
     more: Mapping[str, Any] | None = None,
@@ -104,7 +102,7 @@ def _trained(
         labels = [c.name for c in graphs.schema.edge if c.kind == "categorical"] if edges else []
         columns = {"edge_columns": labels} if labels else {}
         goal = MutualInformation(**information)
-        return cls.paper(encoder=encoder, objective=goal, random_state=seed, **columns, **(more or {}))
+        return InfoGraph.paper(encoder=encoder, objective=goal, random_state=seed, **columns, **(more or {}))
 
     return make
 
@@ -119,46 +117,19 @@ def _untrained(**given: Any) -> Make:
     return make
 
 
-class Averaged(InfoGraph):
-    """InfoGraph with the exponential average of its weights at the end, decay 0.999 (0.99 in a short run)."""
-
-    def _fit(self, graphs: Any, **given: Any) -> Any:
-        average: dict[str, Tensor] = {}
-        steps = 0
-
-        def follow(now: Progress) -> None:
-            nonlocal steps
-            steps += 1
-            decay = min(0.999, (1 + steps) / (10 + steps))
-            for name, value in self.network_.state_dict().items():
-                if value.is_floating_point():
-                    kept = average.setdefault(name, value.clone())
-                    kept.lerp_(value, 1 - decay)
-
-        watchers = [*given.pop("watchers", ()), follow]
-        source, known = super()._fit(graphs, watchers=watchers, **given)
-        if average:
-            self.network_.load_state_dict({**self.network_.state_dict(), **average})
-            order = loop.cut(np.arange(len(known)), source.sizes, self.batch_size, loop.MAX_NODES, least=2)
-            loop.collect_statistics(self.network_, self._encode, map(source.batch, order))
-        return source, known
-
-
 _BEST: dict[str, Any] = {"discriminator": "conditioned", "bound": "infonce"}  # of round A1
-IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top; the page has three that are gone
+IDEAS: dict[str, dict[str, Any]] = {  # of round A2, each alone on top; the page has four that are gone
     "log": {"gin": {"readout": "log"}},
     "degrees": {"degrees": True},
     "edges": {"edges": True},
     "colours": {"colours": 1.0},
-    "rate to 0": {"more": {"schedule": loop.Cosine()}},
-    "averaged": {"cls": Averaged},
+    "rate to 0": {"more": {"schedule": Cosine()}},
 }
 _INPUTS: dict[str, Any] = {**_BEST, "gin": {"readout": "log"}, "edges": True}  # the best of round A2
 _ENDING: dict[str, Any] = {**_INPUTS, "more": {"epochs": "auto"}}  # and of round B
 JOINED: dict[str, dict[str, Any]] = {  # of rounds B and C
     "log edges": _INPUTS,
     "log edges degrees": {**_INPUTS, "degrees": True},
-    "log edges averaged": {**_INPUTS, "cls": Averaged},
     "log edges auto": _ENDING,
     "auto 3 layers": {**_ENDING, "gin": {"readout": "log", "layers": 3}},
     "auto 8 patches": {**_ENDING, "max_patches": 8},

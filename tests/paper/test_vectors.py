@@ -22,6 +22,8 @@ from infograph.evaluate.evaluation import Candidate, Plan
 from infograph.paper import table1, vectors
 from infograph.paper.vectors import (
     CANDIDATES,
+    DEFAULT,
+    DEFAULT_UNTRAINED,
     METHODS,
     REFERENCES,
     SETS,
@@ -79,6 +81,8 @@ def test_which_methods_are_judged_where_and_by_what(molecules):
     fingerprints = {name for name in REFERENCES if name.startswith("morgan")}
     assert methods["MUTAG"] == {
         *CANDIDATES,
+        DEFAULT,
+        DEFAULT_UNTRAINED,
         "wl",
         "wl-oa",
         "graph2vec",
