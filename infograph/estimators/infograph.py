@@ -47,7 +47,10 @@ SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
 MOST_EPOCHS, PATIENCE = 100, 5  # of epochs="auto"
 FEW, MOST_OUT = 20, 5000  # graphs of which none is held out; how many at most
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
-OBJECTIVES = {"auto": MutualInformation("infonce", "conditioned"), "infograph": MutualInformation()}
+OBJECTIVES = {
+    "auto": MutualInformation("infonce", "conditioned", max_patches=64),
+    "infograph": MutualInformation(),
+}
 BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
 
@@ -129,8 +132,8 @@ class InfoGraph(GraphNetwork):
             of molecules with coordinates, which also takes continuous edge features; "auto" for the second
             where there are such; or a module of your own, see `PerNode`.
         objective: "auto" (the conditioned discriminator and InfoNCE, which docs/choosing_defaults.md found
-            best), "infograph" (the paper's, Eq. 4 and 5), `MutualInformation(bound="dv", ...)`, or one of
-            your own.
+            best, with at most 64 nodes of each graph per update), "infograph" (the paper's, Eq. 4 and 5),
+            `MutualInformation(bound="dv", ...)`, or one of your own.
         epochs: passes over the graphs. "auto" holds a tenth of the graphs out, ends once their loss has not
             fallen by a hundredth for 5 epochs (100 at most), and keeps the best weights; the paper searches
             10, 20, 100. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
