@@ -56,6 +56,14 @@ ROUNDS = {  # title -> candidates and what each is compared with, and what all a
     f"Round C, over {_B[-1]}, the best of B": (dict.fromkeys(_C, _B[-1]), _B[-1]),
 }
 NONE = "–"
+_PAPERS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
+_MOLECULES = tuple(name for name, of in SETS.items() if of.molecules)
+TOLD = (  # method, references, sets
+    ("The default over the best of WL, LTP and graph2vec", DEFAULT, ("wl", "ltp", "graph2vec"), _PAPERS),
+    ("The default over Morgan bits and a forest", DEFAULT, ("morgan bits",), _MOLECULES),
+    ("The pre-trained model over the untrained encoder", PRETRAINED, ("untrained",), _MOLECULES),
+    ("The pre-trained model over Morgan counts and a forest", PRETRAINED, ("morgan counts",), _MOLECULES),
+)
 HUES = {1: LIGHT.hues[0], 0: LIGHT.missing, -1: LIGHT.hues[1]}  # by verdict
 WIDTH, LEFT, RIGHT, ROW, TOP = 560, 130, 78, 24, 44  # of the figure, in pixels
 
@@ -66,24 +74,49 @@ def gain_table(results: Path) -> str:
     lines = [f"| {' | '.join(head)} |", "|---|---|---" + "|--:" * (len(head) - 3) + "|"]
     gains = {each.data: each for each in report_gains(results)}
     for name, of in SETS.items():
-        seeds = seeds_of(results, name, ["untrained"], REPORT_SEEDS)
-        found = {method: evaluation_of(results, name, method, seeds) for method in (*COLUMNS, *REFERENCES)}
+        own = {method: seeds_of(results, name, [method], REPORT_SEEDS) for method in (*COLUMNS, *REFERENCES)}
+        found = {method: evaluation_of(results, name, method, seeds) for method, seeds in own.items()}
         known = {method: evaluation for method, evaluation in found.items() if evaluation is not None}
-        shown = [_mean(known[method]) if method in known else NONE for method in COLUMNS]
-        fewer = f" ({len(seeds)} of {len(REPORT_SEEDS)} seeds)" if 0 < len(seeds) < len(REPORT_SEEDS) else ""
+        most = max(map(len, own.values()))
+        fewer = {method: f" ({len(seeds)})" if len(seeds) < most else "" for method, seeds in own.items()}
+        shown = [_mean(known[method]) + fewer[method] if method in known else NONE for method in COLUMNS]
+        title = f"{name} ({most} of {len(REPORT_SEEDS)} seeds)" if 0 < most < len(REPORT_SEEDS) else name
         gain = f"{_gain(gains[name])} ({_chance(gains[name])})" if name in gains else NONE
-        row = [name + fewer, FIGURES[of.scoring], JUDGES[of.judge], *shown, _best(known), gain]
+        row = [title, FIGURES[of.scoring], JUDGES[of.judge], *shown, _best(known, fewer), gain]
         lines.append(f"| {' | '.join(row)} |")
     won, lost = (sum(each.verdict == sign for each in gains.values()) for sign in (1, -1))
     told = f"The default is significantly better on {won} of {len(gains)} sets and worse on {lost}."
-    return "\n".join([*lines, "", told if gains else "The default has no results yet."])
+    others = [_duels_told(results, *each) for each in TOLD]
+    return "\n".join(
+        [*lines, "", told if gains else "The default has no results yet.", *filter(None, others)]
+    )
+
+
+def _duels_told(
+    results: Path, title: str, method: str, references: Sequence[str], sets: Sequence[str]
+) -> str:
+    """How a method does against the best of some references, on the sets and seeds that all of them have."""
+    found = []
+    for name in sets:
+        seeds = seeds_of(results, name, [method, *references], REPORT_SEEDS)
+        known = {each: evaluation_of(results, name, each, seeds) for each in references}
+        there = {each: evaluation for each, evaluation in known.items() if evaluation is not None}
+        if seeds and there:
+            best = _better(there)
+            found += duels(results, name, {method: best}, seeds, best)
+    if not found:
+        return ""
+    marks = {1: "significantly better", 0: "not to be told apart", -1: "significantly worse"}
+    parts = [f"{_gain(each)} on {each.data}" for each in found]
+    counts = [f"{sum(each.verdict == sign for each in found)} {name}" for sign, name in marks.items()]
+    return f"{title}: {', '.join(parts)} ({', '.join(counts)})."
 
 
 def report_gains(results: Path) -> list[Duel]:
     """The default against the better untrained encoder, on every set where both were judged."""
     found = []
     for name in SETS:
-        seeds = seeds_of(results, name, ["untrained"], REPORT_SEEDS)
+        seeds = seeds_of(results, name, ["untrained", DEFAULT, DEFAULT_UNTRAINED], REPORT_SEEDS)
         found += duels(results, name, {DEFAULT: DEFAULT_UNTRAINED}, seeds)
     return found
 
@@ -134,13 +167,18 @@ def _mean(evaluation: Evaluation) -> str:
     return f"{evaluation.leak_free().in_table[0]:.{digits}f}"
 
 
-def _best(found: Mapping[str, Evaluation]) -> str:
+def _best(found: Mapping[str, Evaluation], fewer: Mapping[str, str]) -> str:
     known = {name: each for name, each in found.items() if name in REFERENCES}
     if not known:
         return NONE
+    best = _better(known)
+    return f"{_mean(known[best])}{fewer[best]}, {TITLES.get(best, best.replace('morgan', 'Morgan'))}"
+
+
+def _better(known: Mapping[str, Evaluation]) -> str:
+    """The method with the best mean."""
     lower = SCORINGS[next(iter(known.values())).scoring].lower
-    best = (min if lower else max)(known, key=lambda name: known[name].mean)
-    return f"{_mean(known[best])}, {TITLES.get(best, best.replace('morgan', 'Morgan'))}"
+    return (min if lower else max)(known, key=lambda name: known[name].mean)
 
 
 def _gain(duel: Duel) -> str:
