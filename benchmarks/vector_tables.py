@@ -86,10 +86,8 @@ def gain_table(results: Path) -> str:
         lines.append(f"| {' | '.join(row)} |")
     won, lost = (sum(each.verdict == sign for each in gains.values()) for sign in (1, -1))
     told = f"The default is significantly better on {won} of {len(gains)} sets and worse on {lost}."
-    others = [_duels_told(results, *each) for each in TOLD]
-    return "\n".join(
-        [*lines, "", told if gains else "The default has no results yet.", *filter(None, others)]
-    )
+    others = filter(None, (_duels_told(results, *each) for each in TOLD))
+    return "\n\n".join(["\n".join(lines), told if gains else "The default has no results yet.", *others])
 
 
 def _duels_told(
