@@ -75,7 +75,7 @@ def plan(rows: Sequence[Row]) -> str:
             f"{1e6 / one['vectors_per_second'] / 60:.0f} minutes each, which is what a lost core costs, and "
             f"how long the last ones keep the others waiting.",
             "",
-            f"**Training on {TRAINING:,} molecules** of QM9's size, with InfoGraph's defaults:",
+            f"**Training on {TRAINING:,} molecules** of QM9's size, with the paper's settings:",
             "",
             f"- {TRAINING * stored['graphs_bytes'] / 1e9:.1f} GB of graphs on disk and "
             f"{TRAINING * stored['colours_bytes'] / 1e9:.1f} GB of colours in memory, made in "

@@ -16,7 +16,7 @@ def main(repeats: int = 5) -> None:
     classes = graphs.graph["y"]
 
     def vectors(epochs: int) -> list[object]:
-        return [InfoGraph(epochs=epochs, random_state=r).fit_transform(graphs) for r in range(repeats)]
+        return [InfoGraph.paper(epochs=epochs, random_state=r).fit_transform(graphs) for r in range(repeats)]
 
     trained = cross_validate({"InfoGraph": vectors(20)}, classes, repeats=repeats)
     untrained = cross_validate({"untrained": vectors(0)}, classes, repeats=repeats)

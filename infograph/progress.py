@@ -45,7 +45,7 @@ class Progress:
     stopped: bool = False
 
     def stop(self) -> None:
-        """End the training after this step, and keep the model as it is now."""
+        """End the training after this step; what `fit` keeps at the end of an epoch it keeps now."""
         self.stopped = True
 
 
@@ -159,7 +159,7 @@ class ProgressReport(Report):
         super().__init__(console, every)
         self.unit, self.runs = unit, runs
         self._run, self._done, self._seen, self._error = 1, 0, 0, math.nan
-        self._last = -math.inf
+        self._last, self._unsaid = -math.inf, ""
 
     def __call__(self, now: Progress) -> None:
         """Show where the run stands."""
@@ -177,11 +177,18 @@ class ProgressReport(Report):
             self.advance((self._run - 1) * steps + done, figures)
             return
         time_now = time.perf_counter()
-        if now.step == now.steps and (time_now - self._last >= self.every or now.epoch == now.epochs):
-            self._last = time_now
-            left = (self.runs - self._run + 1) * steps - done
-            seconds = timedelta(seconds=round((time_now - self._began) / self._seen * left))
-            self.note(f"{name}  {figures}  {seconds} left")
+        if now.step == now.steps:
+            self._unsaid = f"{name}  {figures}"
+            if time_now - self._last >= self.every or now.epoch == now.epochs:
+                self._last, said, self._unsaid = time_now, self._unsaid, ""
+                left = (self.runs - self._run + 1) * steps - done
+                seconds = timedelta(seconds=round((time_now - self._began) / self._seen * left))
+                self.note(f"{said}  {'at most ' * (ERROR in now.shown)}{seconds} left")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._unsaid:  # of a run that ended before its last epoch
+            self.note(self._unsaid)
+        super().__exit__(kind, *_)
 
     def _figures(self, shown: Epoch) -> list[str]:
         parts = [f"loss {shown['loss']:.4g}"]

@@ -389,10 +389,10 @@ def names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def used(graphs: infograph.GraphSet) -> str:
-    """Which columns encoders see, for the end of a line."""
-    seen = {level: [c.name for c in graphs.schema.features(level)] for level in ("node", "edge")}
-    seen["weight"] = [graphs.schema.weight.name] if graphs.schema.weight else []
+def used(schema: infograph.Schema) -> str:
+    """Which columns an encoder sees, for the end of a line."""
+    seen = {level: [c.name for c in schema.features(level)] for level in ("node", "edge")}
+    seen["weight"] = [schema.weight.name] if schema.weight else []
     found = "; ".join(f"{level} {', '.join(names)}" for level, names in seen.items() if names)
     return f"; used: {found}" if found else ""
 

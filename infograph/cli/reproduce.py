@@ -262,7 +262,7 @@ def vectors(
     columns = role or pick_names("data set", opt.names(data) or [], SETS)
     rows = pick_names("method", opt.names(method) or [], METHODS)
     first, _, last = seeds.partition("-")
-    if not first.isdecimal() or not (last or first).isdecimal():
+    if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) < int(first):
         raise opt.refused(f"{seeds!r}, expected such as 0-9", "seeds")
     found = running.run([vector_cells(columns, rows, range(int(first), int(last or first) + 1))])
     groups: dict[tuple[str, str], list[Result]] = {}

@@ -83,7 +83,7 @@ def train(
         last = estimator.history_[-1] if estimator.history_ else {}
         dim, loss = len(estimator.get_feature_names_out()), f", loss {last['loss']:.4g}" if last else ""
         content = {"model": out, "graphs": len(graphs), "dim": dim, "last_epoch": last}
-        epochs = f"{len(estimator.history_)} epochs{loss}{opt.used(graphs)}"
+        epochs = f"{len(estimator.history_)} epochs{loss}{opt.used(estimator.schema_)}"
         return content, [f"{out}: trained on {len(graphs):,} graphs, {epochs}"]
 
 
@@ -124,7 +124,7 @@ def _learn_labels(
     epochs = len(learned.model.history_)
     lines: list[Any] = [
         error_table(learned.rows),
-        f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}{opt.used(graphs)}",
+        f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}{opt.used(learned.model.schema_)}",
     ]
     if learned.trials:
         best = min(learned.trials, key=lambda trial: (math.isnan(trial.error), trial.error))

@@ -70,6 +70,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         also = f", nor a model of the package ({carried})" if carried and folder.name == str(folder) else ""
         raise FileMissing(f"no model folder {folder}{also}")
     path = folder / "config.json"
+    if not path.is_file() and str(folder) in pretrained_names():
+        raise FileMissing(
+            f"the folder {folder} here holds no model and hides the one of the package: rename the folder"
+        )
     config = read_json(path)
     if config.get("format") not in MODEL.form or not {"class", "params", "sha256", "version"} <= set(config):
         raise InvalidFile(f"{path} is not a saved model of this package")

@@ -45,7 +45,7 @@ from infograph.train.checkpoint import check_weights, load_weights
 
 SEED = Interval(Integral, 0, 2**32 - 1, closed="both")
 MOST_EPOCHS, PATIENCE = 100, 5  # of epochs="auto"
-FEW, MOST_OUT = 20, 5000  # graphs of which none is held out; how many at most
+FEW, MOST_OUT = 100, 5000  # graphs of which none is held out; how many at most
 BESIDE = ("epochs", "verbose", "device", "warm_start")  # parameters that runs of one kind may differ in
 OBJECTIVES = {
     "auto": MutualInformation("infonce", "conditioned", max_patches=64),
@@ -134,9 +134,10 @@ class InfoGraph(GraphNetwork):
         objective: "auto" (the conditioned discriminator and InfoNCE, which docs/choosing_defaults.md found
             best, with at most 64 nodes of each graph per update), "infograph" (the paper's, Eq. 4 and 5),
             `MutualInformation(bound="dv", ...)`, or one of your own.
-        epochs: passes over the graphs. "auto" holds a tenth of the graphs out, ends once their loss has not
-            fallen by a hundredth for 5 epochs (100 at most), and keeps the best weights; the paper searches
-            10, 20, 100. 0 gives the untrained encoder, with BatchNorm statistics from one pass.
+        epochs: passes over the graphs. "auto" holds a tenth of the graphs out (none of fewer than 100, which
+            are judged by themselves), ends once their loss has not fallen by 0.01 for 5 epochs (100 at most),
+            and keeps the best weights of the run; the paper searches 10, 20, 100. 0 gives the untrained
+            encoder, with BatchNorm statistics from one pass.
         lr: Adam's learning rate; the paper searches 1e-2, 1e-3, 1e-4.
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
@@ -236,16 +237,21 @@ class InfoGraph(GraphNetwork):
 
         `from_pretrained(folder)` reads it; its `dim` leading directions are shorter vectors.
         """
-        vectors = self.transform(graphs).astype(np.float64)
+        kept = copy.copy(self)
+        kept._n_shown = None
+        vectors = kept.transform(graphs).astype(np.float64)
+        if len(vectors) < 2:
+            raise InvalidParameter("one graph has no principal directions: give at least two")
         mean = vectors.mean(axis=0)
         found = np.linalg.eigh(np.cov(vectors - mean, rowvar=False))[1].T[::-1]  # largest first
-        kept = copy.copy(self)
         kept._directions = {"mean": mean.astype(np.float32), "axes": found.astype(np.float32)}
         kept._alone = True
         return kept.save(folder)
 
     def _shorten(self, dim: int) -> None:
         most = len(self._directions.get("axes", ()))
+        if not most:
+            raise InvalidParameter("this model keeps no directions for shorter vectors: use save_encoder")
         if isinstance(dim, bool) or not isinstance(dim, Integral) or not 1 <= dim <= most:
             raise InvalidParameter(f"dim={dim!r}: expected 1 to {most}, the directions kept with this model")
         self._n_shown = int(dim)
@@ -354,7 +360,7 @@ class InfoGraph(GraphNetwork):
                 from infograph.estimators.distributed import train_by_team
 
                 history = train_by_team(self, source, known, workers, on, **run)
-        self.history_, self._alone = self.history_ + history, False
+        self.history_, self._alone = self.history_ + history, self._alone and not history
         return source, known
 
     def _rate(self, epochs: int) -> Callable[[list[float]], float] | None:
@@ -535,7 +541,7 @@ PAPER = {
 
 
 def held_out(n_graphs: int, seed: int) -> tuple[IntArray, IntArray]:
-    """Graphs to train on, and a tenth to end training by; where 20 are not there, all for both."""
+    """Graphs to train on, and a tenth to end training by; where 100 are not there, all for both."""
     order = loop.shuffled(n_graphs, seed, 0)
     if n_graphs < FEW:
         return order, order

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from infograph.data.labels import as_numbers, encode_labels, is_continuous, label_columns
+from infograph.data.labels import as_numbers, encode_labels, is_continuous, label_columns, missing
 from infograph.errors import InvalidParameter, TargetWarning
 from infograph.evaluate.evaluation import Candidate, Evaluation, Floats, Plan, Rows
 from infograph.evaluate.judges import (
@@ -118,7 +118,8 @@ def cross_validate(
         classifiers: "svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf" or "forest" for vectors,
             all but "logistic" for measured values, too; "svm", "ridge", "knn" for Gram matrices. None means
             "svm-rbf" and "svm". SVMs are LIBSVM's; ridge is least squares, on -1 and 1 for classes.
-        scoring: "accuracy", "roc_auc" or "average_precision" of classes, "rmse", "mae" or "r2" of numbers.
+        scoring: "accuracy", "roc_auc" or "average_precision" (of the class 1, against 0), of classes;
+            "rmse", "mae" or "r2" of numbers.
             None means accuracy, ROC-AUC for several columns of classes, and RMSE for numbers.
         groups: (G,) what stays in one fold, such as `scaffold_groups(molecules)`; folds are stratified by
             class otherwise, or random for numbers and several columns.
@@ -233,7 +234,7 @@ class Targets:
 
 def _targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple[Targets, NDArray[np.bool_]]:
     """What is predicted, and which graphs have a label. (G,)."""
-    if scoring is not None and scoring not in SCORINGS:
+    if scoring is not None and (not isinstance(scoring, str) or scoring not in SCORINGS):
         raise InvalidParameter(f"there is no scoring {scoring!r}; there are {', '.join(SCORINGS)}")
     columns = label_columns(y)
     numbers = scoring is not None and SCORINGS[scoring].needs == "numbers"
@@ -251,13 +252,23 @@ def _targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple[Tar
         values = np.column_stack([np.where(codes < 0, np.nan, codes) for codes, _ in encoded])
         names = encoded[0][1]
         scoring = scoring or ("accuracy" if len(columns) == 1 else "roc_auc")
+        plain = (("0", "1"), ("False", "True"))
+        if scoring == "average_precision" and any(found not in plain for _, found in encoded):
+            raise InvalidParameter(
+                f"scoring='average_precision' needs to know which class counts: label it 1 and the other 0, "
+                f"instead of {', '.join(names)}"
+            )
         several = next((found for _, found in encoded if len(found) > 2), None)
         if several and SCORINGS[scoring].needs == "ranks":
             raise InvalidParameter(f"scoring={scoring!r} needs two classes; there are {len(several)}")
     known = np.asarray(~np.isnan(values).all(axis=1))
     together = None
     if groups is not None:
-        together = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+        given = np.asarray(groups).reshape(-1)
+        if missing(given).any():
+            lost = int(missing(given).sum())
+            raise InvalidParameter(f"{lost} graphs are in no group; give each one of its own")
+        together = np.unique(given, return_inverse=True)[1].reshape(-1)
         if len(together) != len(values):
             raise InvalidParameter(
                 f"{len(together)} groups came for {len(values)} graphs; pass one per graph"
@@ -271,8 +282,10 @@ def _plan(targets: Targets, folds: int, inner_folds: int) -> Plan:
     stratified = targets.groups is None and len(targets.names) > 1 and targets.values.shape[1] == 1
     if stratified:
         return Plan.of(targets.values[:, 0].astype(np.int64), targets.names, folds, inner_folds)
-    if len(targets.values) < folds * 2:
-        raise InvalidParameter(f"{len(targets.values)} graphs are too few for folds={folds}; use fewer folds")
+    if len(targets.values) < max(folds * 2, math.ceil(inner_folds * folds / (folds - 1))):
+        raise InvalidParameter(
+            f"{len(targets.values)} graphs are too few for folds={folds}, inner_folds={inner_folds}"
+        )
     return Plan.without_classes(targets.values, targets.groups, folds, inner_folds)
 
 

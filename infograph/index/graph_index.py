@@ -19,6 +19,7 @@ from infograph.data.schema import Schema
 from infograph.data.vectors import ENDINGS, Embeddings, read_embeddings
 from infograph.errors import FileMissing, InvalidParameter, MissingExtra
 from infograph.estimators.base import check_embeds, load
+from infograph.estimators.folder import model_folder
 from infograph.index.nearest import (
     Approximate,
     Exact,
@@ -449,7 +450,7 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
         else:
             found = read_embeddings(path)
         return found if read is None else found.with_columns_of(read(None))
-    if not path.exists():
+    if not model_folder(path).exists():
         raise FileMissing(f"there is no model folder and no file of vectors {path}")
     model = load(path)
     if read is None:
@@ -464,7 +465,7 @@ def index_of(which: str | Path, read: Reader | None) -> tuple[GraphIndex, int]:
     path = Path(which)
     if is_index(path):
         return GraphIndex.open(path), 0
-    if read is not None and path.is_dir() and path.suffix not in ENDINGS:
+    if read is not None and model_folder(path).is_dir() and path.suffix not in ENDINGS:
         model = load(path)
         return GraphIndex.build(model, read(model.schema_)), 0
     known = represent(path, read)

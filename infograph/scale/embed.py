@@ -45,7 +45,7 @@ from infograph.errors import (
     MissingExtra,
 )
 from infograph.estimators.base import BadRows, check_embeds, load
-from infograph.estimators.folder import read_config
+from infograph.estimators.folder import model_folder, read_config
 from infograph.io import LOCK, check_folder, check_outputs, json_ready, locked, read_json, replaced_file
 from infograph.jobs import Lost, run
 from infograph.progress import ShardProgress
@@ -168,9 +168,10 @@ def embed_shards(
         raise InvalidParameter("label and units are not for shards, whose columns are copied as they are")
     options = {name: json_ready(getattr(read, name)) for name in READ}
     kept, folder = None if columns is None else tuple(columns), str(Path(out).absolute())
-    settings = {"model": _checksum(Path(model)), "columns": "all" if kept is None else list(kept)}
+    model = model_folder(model)
+    settings = {"model": _checksum(model), "columns": "all" if kept is None else list(kept)}
     settings |= {"errors": errors, **options}
-    job = Job(str(Path(model).absolute()), folder, errors, block, kept, options, settings)
+    job = Job(str(model.absolute()), folder, errors, block, kept, options, settings)
     shards = find_shards(inputs)
     given = [inputs] if isinstance(inputs, str | Path) else inputs
     check_outputs([model, *given, *(shard.path for shard in shards)], folder)
