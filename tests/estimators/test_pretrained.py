@@ -19,6 +19,8 @@ from infograph.errors import (
     UnknownCategoryWarning,
 )
 from infograph.estimators import folder
+from infograph.index.graph_index import represent
+from infograph.scale.embed import embed_shards
 
 ROOT = Path(__file__).parent.parent.parent
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N"]
@@ -50,6 +52,12 @@ def test_an_encoder_alone(model, graphs, carried, tmp_path):
     again = InfoGraph.load(read.save(tmp_path / "again"))  # it stays one
     with pytest.raises(InvalidParameter, match="encoder alone"):
         again.score_nodes(SMILES)
+    with pytest.raises(InvalidParameter, match="encoder alone"):  # nothing was learned yet
+        again.partial_fit(SMILES, epochs=0).score_nodes(SMILES)
+    with pytest.raises(InvalidParameter, match="at least two"):
+        model.save_encoder(tmp_path / "one", SMILES[:1])
+    with pytest.raises(InvalidParameter, match="keeps no directions"):
+        InfoGraph.from_pretrained(model.save(tmp_path / "whole"), dim=3)
     before = read.transform(SMILES)
     read.set_params(epochs=1).fit(SMILES)
     assert len(read.history_) == 3 and not np.array_equal(read.transform(SMILES), before)
@@ -63,6 +71,8 @@ def test_shorter_vectors_are_leading_directions(model, graphs, carried, tmp_path
     np.testing.assert_allclose(np.abs(found), np.abs((whole - whole.mean(0)) @ axes[:3].T), atol=1e-4)
     assert len(short.get_feature_names_out()) == 3
     np.testing.assert_array_equal(infograph.load(short.save(tmp_path / "short")).transform(SMILES), found)
+    whole_again = short.save_encoder(tmp_path / "from short", graphs)
+    np.testing.assert_array_equal(InfoGraph.from_pretrained(whole_again).transform(SMILES), whole)
     assert short.set_params(epochs=1).fit(SMILES).transform(SMILES).shape == (8, 12)  # others would be stale
     for dim in (0, 13, True, 2.5):
         with pytest.raises(InvalidParameter, match="expected 1 to 12"):
@@ -83,6 +93,12 @@ def test_names_and_folders(model, carried, tmp_path, monkeypatch):
     with pytest.raises(FileMissing, match=r"no model folder other, nor a model of the package \(mine\)"):
         infograph.load("other")
     monkeypatch.chdir(tmp_path)
+    assert len(represent("mine", lambda schema: as_graphset(SMILES, schema=schema)).vectors) == len(SMILES)
+    Path("molecules.csv").write_text("smiles\n" + "\n".join(SMILES) + "\n")
+    assert embed_shards("mine", "molecules.csv", "vectors").embedded == len(SMILES)
+    Path("mine").mkdir()
+    with pytest.raises(FileMissing, match="hides the one of the package"):
+        infograph.load("mine")
     InfoGraph(8, GIN(layers=2), epochs=0).fit(SMILES).save("mine")  # a folder wins over a name
     assert infograph.load("mine").dim == 8
     weights = carried / "model.safetensors"
