@@ -134,7 +134,7 @@ JOINED: dict[str, dict[str, Any]] = {  # of rounds B and C
     "auto 3 layers": {**_ENDING, "gin": {"readout": "log", "layers": 3}},
     "auto 8 patches": {**_ENDING, "max_patches": 8},
     "auto 3 layers 8 patches": {**_ENDING, "gin": {"readout": "log", "layers": 3}, "max_patches": 8},
-    "auto 64 patches": {**_ENDING, "max_patches": 64},
+    **{f"auto {n} patches": {**_ENDING, "max_patches": n} for n in (32, 64)},
     "auto slower": {**_ENDING, "more": {"epochs": "auto", "lr": 3e-4}},
 }
 CANDIDATES: dict[str, Make] = {
