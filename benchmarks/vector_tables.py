@@ -91,12 +91,17 @@ def gain_table(results: Path) -> str:
 
 
 def _duels_told(
-    results: Path, title: str, method: str, references: Sequence[str], sets: Sequence[str]
+    results: Path,
+    title: str,
+    method: str,
+    references: Sequence[str],
+    sets: Sequence[str],
+    wanted: Sequence[int] = REPORT_SEEDS,
 ) -> str:
     """How a method does against the best of some references, on the sets and seeds that all of them have."""
     found = []
     for name in sets:
-        seeds = seeds_of(results, name, [method, *references], REPORT_SEEDS)
+        seeds = seeds_of(results, name, [method, *references], wanted)
         known = {each: evaluation_of(results, name, each, seeds) for each in references}
         there = {each: evaluation for each, evaluation in known.items() if evaluation is not None}
         if seeds and there:
@@ -140,7 +145,18 @@ def candidate_tables(results: Path) -> str:
             score = verdicts.count(1) - 2 * verdicts.count(-1)
             lines.append(f"| {candidate} | {' | '.join(cells)} | {score} |")
         blocks += [f"{title}; {most} seed{'s' if most != 1 else ''}:", "\n".join(lines)]
-    return "\n\n".join(blocks)
+    drawn = (
+        _duels_told(
+            results,
+            f"{n} nodes drawn over all",
+            f"auto {n} patches",
+            _B[-1:],
+            ("REDDIT-BINARY",),
+            CHOOSING_SEEDS,
+        )
+        for n in (64, 32)
+    )
+    return "\n\n".join([*blocks, *filter(None, drawn)])
 
 
 def _round_on(

@@ -148,7 +148,9 @@ def _smiles_column(names: Sequence[str], options: ReadOptions, path: Path) -> st
         return str(options.smiles)
     found = _called(names, SMILES_NAMES) if options.smiles is None else []
     if not found:
-        raise InvalidFile(f"{path} has no SMILES column among {list(names)}: name it with smiles=")
+        raise InvalidFile(
+            f"{path} has no SMILES column among {list(names)}: name it with smiles=, or --smiles"
+        )
     return min(found, key=lambda name: SMILES_NAMES.index(name.strip().casefold()))
 
 

@@ -253,10 +253,11 @@ def _targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple[Tar
         names = encoded[0][1]
         scoring = scoring or ("accuracy" if len(columns) == 1 else "roc_auc")
         plain = (("0", "1"), ("False", "True"))
-        if scoring == "average_precision" and any(found not in plain for _, found in encoded):
+        odd = next((found for _, found in encoded if found not in plain), None)
+        if scoring == "average_precision" and odd:
             raise InvalidParameter(
                 f"scoring='average_precision' needs to know which class counts: label it 1 and the other 0, "
-                f"instead of {', '.join(names)}"
+                f"instead of {', '.join(odd)}"
             )
         several = next((found for _, found in encoded if len(found) > 2), None)
         if several and SCORINGS[scoring].needs == "ranks":
@@ -265,8 +266,7 @@ def _targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple[Tar
     together = None
     if groups is not None:
         given = np.asarray(groups).reshape(-1)
-        if missing(given).any():
-            lost = int(missing(given).sum())
+        if lost := int(missing(given).sum()):
             raise InvalidParameter(f"{lost} graphs are in no group; give each one of its own")
         together = np.unique(given, return_inverse=True)[1].reshape(-1)
         if len(together) != len(values):
