@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -33,12 +34,14 @@ from infograph.errors import InvalidParameter, InvalidTarget, UnknownCategoryWar
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
 from infograph.estimators.base import BadRows, GraphPredictor
 from infograph.estimators.folder import State
-from infograph.estimators.infograph import SEED, GraphNetwork, check_enough
+from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
+from infograph.estimators.offset import Offset
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
 from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task
+from infograph.objectives.vectors import Vectors, read_head
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
@@ -64,9 +67,11 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "early_stopping": [Interval(Integral, 1, None, closed="left"), None],
         "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "n_models": [Interval(Integral, 1, None, closed="left")],
+        "offset": [StrOptions({"auto"}), None],
         "random_state": [SEED],
     }
     models_: list[Predictor]
+    offset_: Offset | None = None
     _elements: list[str]
 
     def __init__(
@@ -84,6 +89,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         steps_per_epoch: int | None = None,
         n_models: int = 1,
         init_from: Any = None,
+        offset: Literal["auto"] | None = "auto",
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
         unlabelled: Category | None = None,
@@ -103,6 +109,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.steps_per_epoch = steps_per_epoch
         self.n_models = n_models
         self.init_from = init_from
+        self.offset = offset
         self.node_columns = node_columns
         self.edge_columns = edge_columns
         self.unlabelled = unlabelled
@@ -119,7 +126,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             "encoder": Auto(layers=None, readout="sum", norm=True, learn_eps=False, node_features="auto"),
             "schedule": Plateau(factor=0.7, patience=5, floor=1e-6),
         }
-        given |= {"dim": 128, "epochs": 500, "lr": 1e-3, "batch_size": 20, "weight_decay": 0.0}
+        given |= {"dim": 128, "epochs": 500, "lr": 1e-3, "batch_size": 20, "weight_decay": 0.0, "offset": None}
         return cls(**{**given, **changed})
 
     def _parts(self) -> dict[str, Any]:
@@ -137,9 +144,18 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """The targets of validation graphs."""
         raise NotImplementedError
 
-    def _finish(self, outputs: NDArray[np.float32]) -> Rows:
-        """What a network gives -> numbers in the targets' units, or probabilities."""
+    def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
+        """What a network gives for graphs -> numbers in the targets' units, or probabilities."""
         raise NotImplementedError
+
+    def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
+        """What is known of the targets before a network learns; nothing."""
+
+    def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
+        """What is left of the targets."""
+        if self.offset_ is None or isinstance(targets, ClassTargets):
+            return targets
+        return replace(targets, values=targets.values - self.offset_.predict(graphs))
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         """How good predictions are, with the error to go by as "validation"."""
@@ -182,7 +198,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             chosen = _hold_out(validation, targets, labelled, self.random_state)
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
             held_out = known[chosen], targets.of(chosen)
-        values, task = self._learnable(targets, labelled)
+        self.offset_ = self._offset_of(known, targets, labelled)
+        values, task = self._learnable(self._rest(targets, known), labelled)
         keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "identity": {}}
         if checkpoint is not None:
             identity = self._run_settings() | {"labelled graphs": len(labelled)}
@@ -203,12 +220,12 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     def _start(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
         """The graphs, and what makes encoders for them; remembers schema and encoder."""
-        if self.init_from is None:
+        start = self._donor(graphs)
+        if start is None:
             known, encoder = self._read(graphs)
             schema = known.schema.replace("graph", ())
             self.schema_, self.encoder_ = schema, frozen(encoder)
             return known, lambda: encoder.build(schema, self.dim)
-        start = fitted_model(self.init_from)
         schema, encoder, dim = start.schema_, start.encoder_, start._encoder.dim
         weights = {name: tensor.detach().clone() for name, tensor in start._encoder.state_dict().items()}
         self.schema_, self.encoder_ = schema, encoder
@@ -219,6 +236,38 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             return made
 
         return as_graphset(graphs, schema=schema), copied
+
+    def _donor(self, graphs: Any) -> Any:
+        """The fitted model whose encoder is the start; None for an encoder with fresh weights."""
+        if self.init_from is not None:
+            return fitted_model(self.init_from)
+        if not isinstance(self._parts()["objective"], Vectors):
+            return None
+        known = as_graphset(graphs, node=self.node_columns)
+        if self.node_columns is None and known.schema.option("hydrogens") is False:
+            return InfoGraph.from_pretrained("molecules")
+        beside = ("encoder", "node_columns", "edge_columns", "device", "random_state", "verbose")
+        return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known)
+
+    def _solve(
+        self, predictor: Predictor, objective: Vectors, task: Task, data: Any, held_out: Any, seed: int
+    ) -> list[Epoch]:
+        """Fit the head of a predictor whose encoder stays as it is; the history has one record."""
+        graphs, values, labelled, _ = data
+        began, device = time.perf_counter(), choose_device(self.device)
+        encoder, rows = predictor.encoder, labelled
+        if self.n_models > 1:  # networks of an ensemble differ in the labels that they see
+            rows = np.sort(np.random.default_rng(seed).choice(labelled, len(labelled)))
+        encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
+        vectors = compute(encoder, encoder.source(graphs[rows], device), encode)
+        solved = objective.solve(vectors.astype(np.float64), values[rows].cpu().numpy(), task, seed)
+        predictor.head = solved.head.to(device).eval()
+        record = {"epoch": 1, "loss": min(solved.errors.values())}
+        record |= {f"missed by {kind}": error for kind, error in solved.errors.items()}
+        if held_out is not None:
+            outputs = compute(predictor, encoder.source(held_out[0], device), predictor)
+            record |= self._figures(self._finish(outputs, held_out[0]), held_out[1])
+        return [{**record, "seconds": time.perf_counter() - began}]
 
     def _train(
         self,
@@ -237,6 +286,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         objective, schedule = parts["objective"], parts["schedule"]
         if objective.for_classes and isinstance(task, Regression):
             raise InvalidParameter(f"objective={self.objective!r} is for classes: use InfoGraphClassifier")
+        if isinstance(objective, Vectors):
+            self.models_.append(Predictor(make_encoder(), task.n_outputs).to(device).eval())
+            return self._solve(self.models_[-1], objective, task, data, held_out, seed)
         with own_noise(seed):
             make = lambda: Predictor(make_encoder(), task.n_outputs)  # noqa: E731
             network = objective.build(make, task).to(device)
@@ -253,10 +305,13 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             n_updates=self.steps_per_epoch or max(-(-len(labelled) // self.batch_size), FEWEST),
             seed=seed,
         )
-        validate = None
+        validate: Callable[[], Epoch] | None = None
         if held_out is not None:
-            judged, wanted = predictor.encoder.source(held_out[0], device), held_out[1]
-            validate = lambda: self._figures(self._finish(compute(predictor, judged, predictor)), wanted)  # noqa: E731
+            judged = predictor.encoder.source(held_out[0], device)
+
+            def validate() -> Epoch:
+                outputs = compute(predictor, judged, predictor)
+                return self._figures(self._finish(outputs, held_out[0]), held_out[1])
         if checkpoint is not None and self.n_models > 1:
             checkpoint = Path(checkpoint) / MEMBER.format(member + 1)
             resume = resume and (member == 0 or (checkpoint / FILE).is_file())
@@ -306,7 +361,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _members(self, graphs: GraphSet) -> NDArray[np.float64]:
         """What every network predicts for graphs that fit the schema. (M, G, T) or (M, G, C)."""
         source = self._source(graphs)
-        return np.stack([self._finish(compute(model, source, model)) for model in self.models_])
+        return np.stack([self._finish(compute(model, source, model), graphs) for model in self.models_])
 
     def _outputs(self, graphs: GraphSet) -> Rows:
         return np.asarray(self._members(graphs).mean(axis=0))
@@ -346,10 +401,12 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         for member in range(self.n_models):
             own = {n.removeprefix(f"{member}."): v for n, v in state.items() if n.startswith(f"{member}.")}
             weights = {name: torch.from_numpy(np.array(value)) for name, value in own.items()}
-            check_weights(make, weights)
-            model = make().to(choose_device(self.device)).eval()
+            model = make()
+            if isinstance(self._parts()["objective"], Vectors):
+                model.head = read_head({n[5:]: v for n, v in weights.items() if n.startswith("head.")})
+            check_weights(lambda model=model: model, weights)
             load_weights(model, weights)
-            self.models_.append(model)
+            self.models_.append(model.to(choose_device(self.device)).eval())
 
     def _learned(self) -> dict[str, Any]:
         return {**super()._learned(), "elements": self._elements}
@@ -423,6 +480,9 @@ class InfoGraphRegressor(SemiSupervised):
             are their mean, and `return_std` gives their spread.
         init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
             encoder (architecture, columns and weights) is the start; its settings here are ignored.
+        offset: "auto" fits numbers to counts of atoms and bonds (of node and edge labels elsewhere) first,
+            where that is better than the mean on labelled graphs that are left out, and networks learn the
+            rest; None for no such part, as in the paper. Classes have none.
         node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
         unlabelled: one more value of `y` that means unlabelled, such as -1.
         device: "auto" takes a GPU if there is one; or any torch device.
@@ -483,8 +543,14 @@ class InfoGraphRegressor(SemiSupervised):
         values[labelled] = np.where(steady, 0.0 * given, scaler.standardise(given))  # 0 * NaN is NaN
         return torch.from_numpy(values), Regression(known.n_targets)
 
-    def _finish(self, outputs: NDArray[np.float32]) -> Rows:
-        return self.scaler_.restore(outputs)
+    def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
+        found = self.scaler_.restore(outputs)
+        return found if self.offset_ is None else found + self.offset_.predict(graphs)
+
+    def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
+        if self.offset is None or isinstance(self._parts()["objective"], Vectors):
+            return None
+        return Offset.fit(graphs[labelled], cast(Targets, targets).values[labelled])
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         given = cast(Targets, targets).values
@@ -500,11 +566,14 @@ class InfoGraphRegressor(SemiSupervised):
         return {"validation": float(np.mean(wrong / np.where(scale, scale, 1.0))), **each}
 
     def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "mean": self.scaler_.mean, "scale": self.scaler_.scale}
+        known = {"mean": self.scaler_.mean, "scale": self.scaler_.scale}
+        return {**super()._learned(), **known, "offset": self.offset_ and vars(self.offset_)}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         super()._set_learned(learned)
         self.scaler_ = Scaler(tuple(learned["mean"]), tuple(learned["scale"]))
+        known = learned.get("offset")
+        self.offset_ = known and Offset(tuple(known["names"]), *map(np.array, (known["coef"], known["intercept"])))
 
 
 class InfoGraphClassifier(SemiSupervised):
@@ -544,7 +613,7 @@ class InfoGraphClassifier(SemiSupervised):
         self._remember(known)
         return torch.from_numpy(known.codes), Classification(len(known.classes))
 
-    def _finish(self, outputs: NDArray[np.float32]) -> Rows:
+    def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
         return torch.softmax(torch.from_numpy(outputs).double(), 1).numpy()
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:

@@ -1,0 +1,129 @@
+"""Intervals that hold: conformal, with a width that depends on how well graphs alike were predicted.
+
+Of some graphs it is known how wrong a model is that did not learn from them. How hard a graph is, is guessed
+from the distance to its neighbours among these and from their errors. An interval is as many times the guess
+to either side as covers the wanted share of them (Papadopoulos et al. 2008; Lei et al. 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.errors import InvalidParameter
+from infograph.objectives.vectors import least_squares
+
+Floats = NDArray[np.float64]
+MOST, DIRECTIONS = 4000, 64  # graphs that are kept, and numbers of each
+FEWEST = 8  # graphs per direction
+NEAR, NEIGHBOURS = 5, 10  # whose distance, and whose errors count
+FAR = 0.99  # the share of graphs with a nearer neighbour, beyond which one is unlike them
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorBars:
+    """What is known of a model's errors. n graphs, T targets.
+
+    Attributes:
+        mean, axes: (D,), (D, k) from vectors to the space of distances.
+        points: (n, k) the graphs there.
+        errors: (n, T) by how much the model was wrong, NaN where unknown.
+        hardness: (3, T) bias and weights of the logarithms of distance and of the neighbours' errors.
+        far: the distance to the nearest one, beyond which a graph is unlike all of them.
+    """
+
+    mean: Floats
+    axes: Floats
+    points: Floats
+    errors: Floats
+    hardness: Floats
+    far: float
+
+    @classmethod
+    def fit(cls, vectors: Floats, errors: Floats, every: Floats | None = None) -> Self:
+        """From vectors (n, D) and errors (n, T) of graphs that the model did not learn from.
+
+        `every` are vectors of more graphs, (m, D), by which directions are chosen: with few graphs most
+        directions are none in which these differ, and others do.
+        """
+        known = np.flatnonzero(~np.isnan(errors).all(axis=1))[:MOST]
+        vectors, errors = vectors[known].astype(np.float64), errors[known]
+        space = vectors if every is None else every[:MOST].astype(np.float64)
+        mean, deviation = space.mean(axis=0), space.std(axis=0)
+        scale = np.where(deviation > 1e-9, 1 / np.maximum(deviation, 1e-9), 0.0)
+        kept = max(1, min(DIRECTIONS, len(space) // FEWEST))
+        turn = np.linalg.svd((space - mean) * scale, full_matrices=False)[2][:kept].T  # (D, k)
+        axes = turn * scale[:, None]
+        points = (vectors - mean) @ axes
+        plain = cls(mean, axes, points, errors, np.zeros((3, errors.shape[1])), math.inf)
+        near, wrong = plain._neighbourhood(points, alone=False)
+        hardness = np.zeros((3, errors.shape[1]))
+        logs = np.log(errors + _least(errors))
+        for target in range(errors.shape[1]):
+            told = np.column_stack([near, wrong[:, target]])
+            weights, bias, _ = least_squares(told, logs[:, target : target + 1])
+            hardness[:, target] = [bias[0], *weights[:, 0]]
+        far = float(np.quantile(plain._distances(points, alone=False)[:, 0], FAR)) if len(points) > 1 else 0.0
+        return cls(mean, axes, points, errors, hardness, far)
+
+    def widths(self, vectors: Floats, level: float) -> Floats:
+        """To either side of predictions, for graphs by their vectors. (G, D) -> (G, T)."""
+        if not 0 < level < 1:
+            raise InvalidParameter(f"interval={level!r}: expected a share such as 0.9")
+        hard, own = self._hard(self.place(vectors)), self._hard(self.points, alone=False)
+        factors = []
+        for target, scores in enumerate((self.errors / own).T):
+            known = np.sort(scores[~np.isnan(scores)])
+            place = math.ceil(level * (len(known) + 1))
+            if place > len(known):
+                needed = math.ceil(level / (1 - level))
+                raise InvalidParameter(
+                    f"interval={level:g} needs the errors of at least {needed} graphs that the model did not "
+                    f"learn from; there are {len(known)} of target {target}: hold more out for validation"
+                )
+            factors.append(known[place - 1])
+        return hard * np.array(factors)
+
+    def unlike(self, vectors: Floats) -> NDArray[np.bool_]:
+        """Which graphs are farther from all of these than nearly all of these from each other. (G,)."""
+        return np.asarray(self._distances(self.place(vectors))[:, 0] > self.far)
+
+    def place(self, vectors: Floats) -> Floats:
+        """Where graphs are in the space of distances. (G, D) -> (G, k)."""
+        return (vectors.astype(np.float64) - self.mean) @ self.axes
+
+    def _hard(self, places: Floats, *, alone: bool = True) -> Floats:
+        near, wrong = self._neighbourhood(places, alone=alone)
+        return np.exp(self.hardness[0] + near[:, None] * self.hardness[1] + wrong * self.hardness[2])
+
+    def _neighbourhood(self, places: Floats, *, alone: bool = True) -> tuple[Floats, Floats]:
+        """Logarithms of the mean distance to the nearest graphs (G,) and of their mean errors (G, T).
+
+        Not `alone`: places are those of the graphs themselves, none of which is its own neighbour.
+        """
+        distances, nearest = self._nearest(places, alone)
+        near = np.log(distances[:, :NEAR].mean(axis=1) + 1e-6)
+        usual = np.nanmean(self.errors, axis=0)
+        errors = np.where(np.isnan(self.errors), usual, self.errors)
+        return near, np.log(errors[nearest].mean(axis=1) + _least(self.errors))
+
+    def _distances(self, places: Floats, *, alone: bool = True) -> Floats:
+        return self._nearest(places, alone)[0]
+
+    def _nearest(self, places: Floats, alone: bool) -> tuple[Floats, NDArray[np.int64]]:
+        """Distances to the nearest graphs, nearest first, and which they are. (G, NEIGHBOURS)."""
+        squares = (places**2).sum(1)[:, None] + (self.points**2).sum(1) - 2 * places @ self.points.T
+        if not alone:
+            np.fill_diagonal(squares, np.inf)
+        count = min(NEIGHBOURS, len(self.points) - (not alone))
+        nearest = np.argsort(squares, axis=1, kind="stable")[:, :count]
+        return np.sqrt(np.maximum(np.take_along_axis(squares, nearest, axis=1), 0)), nearest
+
+
+def _least(errors: Floats) -> Floats:
+    """A small part of the usual error, so that logarithms stay finite. (T,)."""
+    return 0.02 * np.nanmean(errors, axis=0) + 1e-12

@@ -1,0 +1,329 @@
+"""A simple model of vectors that were made without labels: seconds where networks take minutes.
+
+Every head predicts numbers, classes as -1 and 1 each against the rest, and says while it is fitted what it
+would have said of graphs that it did not see: by leaving one out in closed form (ridge, Gaussian process), by
+folds (support vectors) or by the trees that did not see a graph (forest). That chooses among them, calibrates
+probabilities, and is what error bars are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
+from torch import Tensor, nn
+
+from infograph.baselines.references import Trees
+from infograph.objectives.objective import Objective, Regression, Task
+
+Floats = NDArray[np.float64]
+Kind = Literal["ridge", "gp", "svm", "forest"]
+KINDS: tuple[Kind, ...] = ("ridge", "gp", "svm", "forest")
+LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
+MOST = 3000  # labelled graphs of support vectors that are fitted without being asked for
+PENALTIES = tuple(10.0**power for power in range(-5, 4))
+WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the RBF kernel, in units of scikit-learn's gamma "scale"
+COSTS = (1.0, 10.0, 100.0)
+FOLDS, TREES = 5, 300
+
+
+@dataclass
+class Vectors(Objective):
+    """The encoder stays as it is, and a simple model of its vectors learns the labels.
+
+    The encoder is that of `init_from`; without one it is the pre-trained one for molecules, and otherwise an
+    InfoGraph that is fitted to all graphs, labelled or not.
+
+    Args:
+        head: "ridge" (linear), "gp" (a Gaussian process with an RBF kernel), "svm" (support vectors with the
+            same kernel), "forest", or "auto", the one with the least error on graphs that it did not see.
+            Penalties and widths are chosen by that, too.
+    """
+
+    head: Kind | Literal["auto"] = "auto"
+    needs_unlabelled: ClassVar[bool] = False
+    title: ClassVar[str] = "vectors"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"head": [StrOptions({"auto", *KINDS})]}
+
+    def solve(self, vectors: Floats, values: NDArray[Any], task: Task, seed: int) -> Solved:
+        """The head for vectors (G, D) and what they stand for: numbers (G, T) with gaps, or classes (G,)."""
+        classes = not isinstance(task, Regression)
+        wanted = np.where(values[:, None] == np.arange(task.n_outputs), 1.0, -1.0) if classes else values
+        kinds = [self.head] if self.head != "auto" else [k for k in KINDS if k != "svm" or len(values) <= MOST]
+        fits = {kind: _FITS[kind](vectors, wanted.astype(np.float64), seed) for kind in kinds}
+        errors = {kind: _missed(fit.unseen, wanted) for kind, fit in fits.items()}
+        kind = min(errors, key=lambda each: errors[each])
+        parts, unseen = fits[kind]
+        if classes:
+            parts, unseen = _calibrated(parts, unseen, values)
+        return Solved(kind, nn.Sequential(*parts), unseen, errors)
+
+
+class Solved(NamedTuple):
+    """A head, what it would have said of each graph without having seen it, and the errors that chose it."""
+
+    kind: Kind
+    head: nn.Sequential
+    unseen: Floats  # (G, T), or the scores of classes (G, C)
+    errors: dict[Kind, float]  # share of the variance that is missed
+
+
+class Fit(NamedTuple):
+    """The parts of a head, and what it would have said of each graph without having seen it. (G, K)."""
+
+    parts: list[nn.Module]
+    unseen: Floats
+
+
+def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
+    """The head that a state was taken from; KeyError or ValueError where it is none."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, value in state.items():
+        place, _, own = name.partition(".")
+        parts.setdefault(place, {})[own] = value
+    made: list[nn.Module] = []
+    for place in sorted(parts, key=int):
+        own = parts[place]
+        if "mean" in own:
+            made.append(Standardised(own["mean"], own["scale"]))
+        elif "points" in own:
+            made.append(Kernel(own["points"], own["weights"], own["bias"], own["gamma"]))
+        elif "weight" in own:
+            made.append(_linear(own["weight"].T.numpy(), own["bias"].numpy()))
+        else:
+            made.append(Forest(own))
+    return nn.Sequential(*made)
+
+
+def _missed(unseen: Floats, wanted: Floats) -> float:
+    spread = np.nanvar(wanted, axis=0)
+    return float(np.mean(np.nanmean((unseen - wanted) ** 2, axis=0) / np.where(spread > 0, spread, 1.0)))
+
+
+def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any]) -> Fit:
+    """A head whose scores of classes are logits, by logistic regression on what it said of unseen graphs."""
+    from sklearn.linear_model import LogisticRegression
+
+    fit = LogisticRegression(C=100.0, max_iter=1000).fit(unseen, classes)
+    weights, bias = fit.coef_, fit.intercept_
+    if len(weights) == 1:  # of two classes the first scores 0
+        weights, bias = np.vstack([0 * weights, weights]), np.append(0.0, bias)
+    return Fit([*parts, _linear(weights.T, bias)], unseen @ weights.T + bias)
+
+
+# ---- ridge and the Gaussian process
+
+
+class Standardised(nn.Module):
+    """(x - mean) / scale of vectors; columns that are constant are 0."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, mean: Any, scale: Any) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.as_tensor(mean, dtype=torch.float32))
+        self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
+
+    @classmethod
+    def of(cls, vectors: Floats) -> Standardised:
+        deviation = vectors.std(axis=0)
+        return cls(vectors.mean(axis=0), np.where(deviation > 1e-9, 1 / np.maximum(deviation, 1e-9), 0.0))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return (vectors - self.mean) * self.scale
+
+
+class Kernel(nn.Module):
+    """`sum_i w_i exp(-gamma |x - x_i|^2) + bias`: what Gaussian processes and support vectors come to."""
+
+    points: Tensor
+    weights: Tensor
+    bias: Tensor
+    gamma: Tensor
+
+    def __init__(self, points: Any, weights: Any, bias: Any, gamma: Any) -> None:
+        super().__init__()
+        for name, value in {"points": points, "weights": weights, "bias": bias, "gamma": gamma}.items():
+            self.register_buffer(name, torch.as_tensor(value, dtype=torch.float32))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return torch.exp(-self.gamma * _distances(vectors, self.points)) @ self.weights + self.bias
+
+
+def _distances(a: Tensor, b: Tensor) -> Tensor:
+    """Squared. (n, D), (m, D) -> (n, m)."""
+    return (a.square().sum(1)[:, None] + b.square().sum(1) - 2 * a @ b.T).clamp_min(0)
+
+
+def _linear(weights: Floats, bias: Floats) -> nn.Linear:
+    """(D, K), (K,) as a layer."""
+    made = nn.Linear(*weights.shape)
+    made.weight.data, made.bias.data = (torch.as_tensor(x, dtype=torch.float32) for x in (weights.T, bias))
+    return made
+
+
+def _ridge(vectors: Floats, wanted: Floats, seed: int) -> Fit:
+    first = Standardised.of(vectors)
+    rows = _apply(first, vectors) / np.sqrt(vectors.shape[1])
+    weights, bias, unseen = least_squares(rows, wanted)
+    return Fit([first, _linear(weights / np.sqrt(vectors.shape[1]), bias)], unseen)
+
+
+def _gp(vectors: Floats, wanted: Floats, seed: int) -> Fit:
+    first = Standardised.of(vectors)
+    rows = torch.from_numpy(_apply(first, vectors))
+    drawn = np.random.default_rng(seed).permutation(len(rows))[:LANDMARKS]
+    points, best = rows[drawn], (np.inf, None)  # type: Tensor, tuple[float, Any]
+    across, variance = _distances(rows, points), float(rows.var())
+    for width in WIDTHS:
+        gamma = width / (rows.shape[1] * max(variance, 1e-12))
+        kernel = torch.exp(-gamma * across).numpy()  # (n, m)
+        values, axes = np.linalg.eigh(kernel[drawn])
+        kept = values > 1e-9 * values[-1]
+        turn = axes[:, kept] / np.sqrt(values[kept])  # (m, r): kernel @ turn has the kernel as its products
+        weights, bias, unseen = least_squares(kernel @ turn, wanted)
+        error = _missed(unseen, wanted)
+        if error < best[0]:
+            best = error, Fit([first, Kernel(points, turn @ weights, bias, gamma)], unseen)
+    fit: Fit = best[1]
+    return fit
+
+
+def least_squares(rows: Floats, wanted: Floats) -> tuple[Floats, Floats, Floats]:
+    """Ridge regression of columns with gaps, the penalty of each chosen by leaving one out.
+
+    The residual of a row that is left out is that of the fit over 1 - h, with h the row's own influence.
+
+    Args:
+        rows: (n, r).
+        wanted: (n, K), NaN where unknown.
+
+    Returns:
+        weights (r, K), bias (K,), and what is predicted for each row without it, (n, K); rows that are not
+        known in a column are predicted from the others as they are.
+    """
+    n_columns = wanted.shape[1]
+    weights, bias = np.zeros((rows.shape[1], n_columns)), np.zeros(n_columns)
+    unseen = np.zeros(wanted.shape)
+    for known, columns in _alike(~np.isnan(wanted)):
+        own, given = rows[known], wanted[np.ix_(known, columns)]
+        mean, level = own.mean(axis=0), given.mean(axis=0)
+        values, axes = np.linalg.eigh((own - mean).T @ (own - mean))
+        kept = values > 1e-10 * max(values[-1], 1e-300)
+        values, axes = values[kept], axes[:, kept]
+        turned = (own - mean) @ axes  # (n, r)
+        towards = turned.T @ (given - level)  # (r, K)
+        least = np.full(len(columns), np.inf)
+        for penalty in PENALTIES:
+            shrunk = towards / (values + penalty)[:, None]
+            influence = turned**2 @ (1 / (values + penalty)) + 1 / len(own)  # (n,)
+            left_out = (given - level - turned @ shrunk) / np.maximum(1 - influence, 1e-6)[:, None]
+            error = (left_out**2).mean(axis=0)
+            better = error < least
+            least = np.where(better, error, least)
+            chosen = columns[better]
+            weights[:, chosen] = axes @ shrunk[:, better]
+            unseen[np.ix_(known, chosen)] = (given - left_out)[:, better]
+        bias[columns] = level - mean @ weights[:, columns]
+        rest = np.setdiff1d(np.arange(len(rows)), known)
+        unseen[np.ix_(rest, columns)] = rows[rest] @ weights[:, columns] + bias[columns]
+    return weights, bias, unseen
+
+
+def _alike(known: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows that are known, and the columns of which exactly these are."""
+    patterns, which = np.unique(known.T, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        yield np.flatnonzero(pattern), np.flatnonzero(which.reshape(-1) == number)
+
+
+# ---- support vectors, forests
+
+
+def _svm(vectors: Floats, wanted: Floats, seed: int) -> Fit:
+    from sklearn.model_selection import KFold
+    from sklearn.svm import SVR
+
+    first = Standardised.of(vectors)
+    rows = torch.from_numpy(_apply(first, vectors))
+    gamma = 1 / (rows.shape[1] * max(float(rows.var()), 1e-12))
+    kernel = torch.exp(-gamma * _distances(rows, rows)).numpy()
+    weights, bias, unseen = np.zeros(wanted.shape), np.zeros(wanted.shape[1]), np.zeros(wanted.shape)
+    for column, values in enumerate(wanted.T):
+        known = np.flatnonzero(~np.isnan(values))
+        level, spread = values[known].mean(), values[known].std() or 1.0
+        folds = [*KFold(min(FOLDS, len(known)), shuffle=True, random_state=seed).split(known)]
+        best = np.inf
+        for cost in COSTS:
+            make = SVR(kernel="precomputed", C=cost, max_iter=100_000)
+            answers = np.zeros(len(values))
+            scaled = (values - level) / spread
+            for fit, asked in folds:
+                fit, asked = known[fit], known[asked]
+                made = make.fit(kernel[np.ix_(fit, fit)], scaled[fit])
+                answers[asked] = made.predict(kernel[np.ix_(asked, fit)])
+            error = float(np.mean((answers[known] - scaled[known]) ** 2))
+            if error >= best:
+                continue
+            best, made = error, make.fit(kernel[np.ix_(known, known)], scaled[known])
+            weights[:, column] = 0.0
+            weights[known[made.support_], column] = spread * made.dual_coef_[0]
+            bias[column] = level + spread * made.intercept_[0]
+            unseen[:, column] = kernel @ weights[:, column] + bias[column]
+            unseen[known, column] = level + spread * answers[known]
+    used = (weights != 0).any(axis=1)
+    return Fit([first, Kernel(rows[used], weights[used], bias, gamma)], unseen)
+
+
+class Forest(nn.Module):
+    """Random forests, one per column; no gradient goes through them."""
+
+    def __init__(self, forests: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.n_forests = len({name.split("_")[0] for name in forests})
+        for name, value in forests.items():
+            self.register_buffer(name, torch.as_tensor(value))
+
+    @classmethod
+    def of(cls, forests: list[Any]) -> Forest:
+        fields = [Trees.of(forest)._asdict() for forest in forests]
+        return cls({f"f{n}_{name}": v for n, each in enumerate(fields) for name, v in each.items()})
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        rows, columns = vectors.detach().cpu().numpy(), []
+        for number in range(self.n_forests):
+            trees = Trees(*(getattr(self, f"f{number}_{name}").cpu().numpy() for name in Trees._fields))
+            columns.append(trees.predict(rows))
+        return torch.from_numpy(np.hstack(columns)).to(vectors)
+
+
+def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
+    from sklearn.ensemble import RandomForestRegressor
+
+    forests, unseen = [], np.zeros(wanted.shape)
+    rows = vectors.astype(np.float32)
+    for column, values in enumerate(wanted.T):
+        known = ~np.isnan(values)
+        made = RandomForestRegressor(
+            TREES, max_features="sqrt", min_samples_leaf=2, oob_score=True, n_jobs=-1, random_state=seed
+        )
+        forests.append(made.fit(rows[known], values[known]))
+        unseen[known, column] = made.oob_prediction_
+        if not known.all():
+            unseen[~known, column] = made.predict(rows[~known])
+    return Fit([Forest.of(forests)], unseen)
+
+
+def _apply(module: nn.Module, vectors: Floats) -> Floats:
+    with torch.no_grad():
+        return module(torch.from_numpy(vectors.astype(np.float32))).double().numpy()
+
+
+_FITS: dict[str, Any] = {"ridge": _ridge, "gp": _gp, "svm": _svm, "forest": _forest}
