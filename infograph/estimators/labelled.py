@@ -35,6 +35,7 @@ from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, e
 from infograph.estimators.base import BadRows, GraphPredictor
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
+from infograph.estimators.intervals import MOST, ErrorBars
 from infograph.estimators.offset import Offset
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
@@ -72,6 +73,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     }
     models_: list[Predictor]
     offset_: Offset | None = None
+    error_bars_: ErrorBars | None = None
     _elements: list[str]
 
     def __init__(
@@ -126,7 +128,14 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             "encoder": Auto(layers=None, readout="sum", norm=True, learn_eps=False, node_features="auto"),
             "schedule": Plateau(factor=0.7, patience=5, floor=1e-6),
         }
-        given |= {"dim": 128, "epochs": 500, "lr": 1e-3, "batch_size": 20, "weight_decay": 0.0, "offset": None}
+        given |= {
+            "dim": 128,
+            "epochs": 500,
+            "lr": 1e-3,
+            "batch_size": 20,
+            "weight_decay": 0.0,
+            "offset": None,
+        }
         return cls(**{**given, **changed})
 
     def _parts(self) -> dict[str, Any]:
@@ -150,6 +159,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
         """What is known of the targets before a network learns; nothing."""
+
+    def _measure_errors(self, graphs: GraphSet, held_out: tuple[GraphSet, AnyTargets] | None) -> None:
+        """Keep how wrong the model is on graphs that it did not learn from; nothing."""
 
     def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
         """What is left of the targets."""
@@ -210,12 +222,14 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                     identity[f"checksum of the {name} labels"] = each[1].checksum
             keep["identity"] = identity
         self.models_, self.history_, self._elements = [], [], elements_of(known)
+        self.error_bars_ = None
         for member in range(self.n_models):
             history = self._train(
                 member, make_encoder, task, (known, values, labelled, everyone), held_out, watchers, **keep
             )
             extra = {"model": float(member + 1)} if self.n_models > 1 else {}
             self.history_ += [{**extra, **record} for record in history]
+        self._measure_errors(known[everyone], held_out)
         return self
 
     def _start(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
@@ -262,6 +276,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         vectors = compute(encoder, encoder.source(graphs[rows], device), encode)
         solved = objective.solve(vectors.astype(np.float64), values[rows].cpu().numpy(), task, seed)
         predictor.head = solved.head.to(device).eval()
+        if self.error_bars_ is None and isinstance(task, Regression):
+            wrong = np.abs(solved.unseen - values[rows].cpu().numpy()) * np.array(self.scaler_.scale)
+            self.error_bars_ = ErrorBars.fit(vectors, wrong)
         record = {"epoch": 1, "loss": min(solved.errors.values())}
         record |= {f"missed by {kind}": error for kind, error in solved.errors.items()}
         if held_out is not None:
@@ -312,6 +329,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             def validate() -> Epoch:
                 outputs = compute(predictor, judged, predictor)
                 return self._figures(self._finish(outputs, held_out[0]), held_out[1])
+
         if checkpoint is not None and self.n_models > 1:
             checkpoint = Path(checkpoint) / MEMBER.format(member + 1)
             resume = resume and (member == 0 or (checkpoint / FILE).is_file())
@@ -502,19 +520,66 @@ class InfoGraphRegressor(SemiSupervised):
     scaler_: Scaler
 
     def predict(  # type: ignore[override]
-        self, graphs: Any, *, return_std: bool = False, errors: BadRows = "raise"
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self,
+        graphs: Any,
+        *,
+        interval: float | None = None,
+        return_std: bool = False,
+        errors: BadRows = "raise",
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], ...]:
         """The predicted numbers in the targets' units: (G,), or (G, T) where `fit` got rows.
 
         Args:
             graphs: anything `fit` accepts.
+            interval: the share of graphs like those of the training whose values are to lie between two
+                bounds, such as 0.9; predictions, lower and upper bounds are given then.
             return_std: also give the standard deviation over the networks of an ensemble (`n_models` > 1).
             errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
         """
-        if not return_std:
+        if interval is None and not return_std:
             return super().predict(graphs, errors=errors)
-        mean, std = self._with_spread(graphs, errors)
-        return (mean[:, 0], std[:, 0]) if self._single else (mean, std)
+        if interval is None:
+            found = self._with_spread(graphs, errors)
+        elif return_std:
+            raise InvalidParameter("interval and return_std: ask for one of them")
+        else:
+            found = self._with_bounds(graphs, float(interval), errors)
+        return tuple(each[:, 0] for each in found) if self._single else found
+
+    def _with_bounds(self, graphs: Any, level: float, errors: BadRows) -> tuple[Rows, ...]:
+        self._check_fitted()
+        bars = self.error_bars_
+        if bars is None:
+            raise InvalidParameter(
+                f"interval={level:g}: how wrong this model is on graphs that it did not learn from is not "
+                f"known; fit it with validation=0.2, for instance, or with objective='vectors'"
+            )
+
+        def three(known: GraphSet) -> Rows:
+            middle = self._outputs(known)
+            wide = bars.widths(self._vectors(self._source(known)), level)
+            return np.hstack([middle, middle - wide, middle + wide])
+
+        rows = self._checked_outputs(graphs, errors, three, times=3)
+        return tuple(np.split(rows, 3, axis=1))
+
+    def _measure_errors(self, graphs: GraphSet, held_out: tuple[GraphSet, AnyTargets] | None) -> None:
+        if held_out is None or self.error_bars_ is not None:
+            return
+        wrong = np.abs(self._outputs(held_out[0]) - cast(Targets, held_out[1]).values)
+        vectors = [self._vectors(self._source(each)) for each in (held_out[0], graphs[:MOST])]
+        self.error_bars_ = ErrorBars.fit(vectors[0], wrong, vectors[1])
+
+    def _state(self) -> State:
+        bars = {} if self.error_bars_ is None else vars(self.error_bars_)
+        return super()._state() | {f"bars.{n}": np.asarray(v, np.float32) for n, v in bars.items()}
+
+    def _set_state(self, state: State) -> None:
+        own = {
+            name[5:]: value.astype(np.float64) for name, value in state.items() if name.startswith("bars.")
+        }
+        super()._set_state({name: value for name, value in state.items() if not name.startswith("bars.")})
+        self.error_bars_ = ErrorBars(**{**own, "far": own["far"].item()}) if own else None
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> Targets:
         known = cast(Targets, targets)
@@ -573,7 +638,9 @@ class InfoGraphRegressor(SemiSupervised):
         super()._set_learned(learned)
         self.scaler_ = Scaler(tuple(learned["mean"]), tuple(learned["scale"]))
         known = learned.get("offset")
-        self.offset_ = known and Offset(tuple(known["names"]), *map(np.array, (known["coef"], known["intercept"])))
+        self.offset_ = known and Offset(
+            tuple(known["names"]), *map(np.array, (known["coef"], known["intercept"]))
+        )
 
 
 class InfoGraphClassifier(SemiSupervised):

@@ -55,7 +55,9 @@ class Vectors(Objective):
         """The head for vectors (G, D) and what they stand for: numbers (G, T) with gaps, or classes (G,)."""
         classes = not isinstance(task, Regression)
         wanted = np.where(values[:, None] == np.arange(task.n_outputs), 1.0, -1.0) if classes else values
-        kinds = [self.head] if self.head != "auto" else [k for k in KINDS if k != "svm" or len(values) <= MOST]
+        kinds = (
+            [self.head] if self.head != "auto" else [k for k in KINDS if k != "svm" or len(values) <= MOST]
+        )
         fits = {kind: _FITS[kind](vectors, wanted.astype(np.float64), seed) for kind in kinds}
         errors = {kind: _missed(fit.unseen, wanted) for kind, fit in fits.items()}
         kind = min(errors, key=lambda each: errors[each])
