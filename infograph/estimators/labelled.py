@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor
 
+from infograph.baselines.references import descriptor_names, morgan_fingerprints, rdkit_descriptors
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
 from infograph.data.labels import (
@@ -29,6 +30,7 @@ from infograph.data.labels import (
     match_names,
     numeric_targets,
 )
+from infograph.data.molecules import SMILES
 from infograph.data.schema import Category
 from infograph.errors import InvalidParameter, InvalidTarget, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
@@ -46,7 +48,7 @@ from infograph.objectives.vectors import Vectors, read_head
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
-from infograph.train.loop import AnyBatcher, Plateau, compute, own_noise, step_loader, train
+from infograph.train.loop import Plateau, compute, own_noise, step_loader, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -74,6 +76,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     models_: list[Predictor]
     offset_: Offset | None = None
     error_bars_: ErrorBars | None = None
+    inputs_: str = ""  # of a head of vectors
+    _descriptors: tuple[str, ...] = ()
     _elements: list[str]
 
     def __init__(
@@ -222,7 +226,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                     identity[f"checksum of the {name} labels"] = each[1].checksum
             keep["identity"] = identity
         self.models_, self.history_, self._elements = [], [], elements_of(known)
-        self.error_bars_ = None
+        self.error_bars_, self.inputs_ = None, ""
         for member in range(self.n_models):
             history = self._train(
                 member, make_encoder, task, (known, values, labelled, everyone), held_out, watchers, **keep
@@ -272,19 +276,41 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         encoder, rows = predictor.encoder, labelled
         if self.n_models > 1:  # networks of an ensemble differ in the labels that they see
             rows = np.sort(np.random.default_rng(seed).choice(labelled, len(labelled)))
-        encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
-        vectors = compute(encoder, encoder.source(graphs[rows], device), encode)
-        solved = objective.solve(vectors.astype(np.float64), values[rows].cpu().numpy(), task, seed)
-        predictor.head = solved.head.to(device).eval()
+        learned = graphs[rows]
+        molecules = learned.schema.column("graph", SMILES.name) is not None
+        if not self.inputs_:  # the first network chooses for all
+            self._descriptors = descriptor_names() if "descriptors" in objective.needs(molecules) else ()
+        asked = self.inputs_.split("+") if self.inputs_ else objective.needs(molecules)
+        parts = {part: self._input(part, learned, encoder) for part in asked}
+        solved = objective.solve(parts, values[rows].cpu().numpy(), task, seed)
+        predictor.head, self.inputs_ = solved.head.to(device).eval(), solved.inputs
         if self.error_bars_ is None and isinstance(task, Regression):
             wrong = np.abs(solved.unseen - values[rows].cpu().numpy()) * np.array(self.scaler_.scale)
-            self.error_bars_ = ErrorBars.fit(vectors, wrong)
+            self.error_bars_ = ErrorBars.fit(self._input("vectors", learned, encoder), wrong)
         record = {"epoch": 1, "loss": min(solved.errors.values())}
-        record |= {f"missed by {kind}": error for kind, error in solved.errors.items()}
+        record |= {f"missed by {name}": error for name, error in solved.errors.items()}
         if held_out is not None:
-            outputs = compute(predictor, encoder.source(held_out[0], device), predictor)
+            outputs = self._network_outputs(predictor, held_out[0])
             record |= self._figures(self._finish(outputs, held_out[0]), held_out[1])
         return [{**record, "seconds": time.perf_counter() - began}]
+
+    def _input(self, part: str, graphs: GraphSet, encoder: GraphEncoder) -> NDArray[Any]:
+        """One of the inputs of a head, for every graph. (G, F)."""
+        if part == "fingerprints":
+            return np.log1p(morgan_fingerprints(graphs, counts=True).astype(np.float32))
+        if part == "descriptors":
+            found = rdkit_descriptors(graphs, self._descriptors)
+            return np.asarray(np.sign(found) * np.log1p(np.abs(found)))
+        encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
+        return compute(encoder, encoder.source(graphs, choose_device(self.device)), encode)
+
+    def _network_outputs(self, model: Predictor, graphs: GraphSet) -> NDArray[np.float32]:
+        if not self.inputs_:
+            return compute(model, self._source(graphs), model)
+        rows = [self._input(part, graphs, model.encoder) for part in self.inputs_.split("+")]
+        with torch.no_grad():
+            given = torch.from_numpy(np.hstack(rows).astype(np.float32)).to(choose_device(self.device))
+            return np.asarray(model.head(given).cpu().numpy())
 
     def _train(
         self,
@@ -365,7 +391,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _encoder(self) -> GraphEncoder:
         return self.models_[0].encoder
 
-    def _source(self, graphs: GraphSet) -> AnyBatcher:
+    def _check_elements(self, graphs: GraphSet) -> None:
         unseen = [element for element in elements_of(graphs) if element not in self._elements]
         if unseen:
             warnings.warn(
@@ -374,12 +400,12 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
-        return super()._source(graphs)
 
     def _members(self, graphs: GraphSet) -> NDArray[np.float64]:
         """What every network predicts for graphs that fit the schema. (M, G, T) or (M, G, C)."""
-        source = self._source(graphs)
-        return np.stack([self._finish(compute(model, source, model), graphs) for model in self.models_])
+        self._check_elements(graphs)
+        outputs = [self._network_outputs(model, graphs) for model in self.models_]
+        return np.stack([self._finish(each, graphs) for each in outputs])
 
     def _outputs(self, graphs: GraphSet) -> Rows:
         return np.asarray(self._members(graphs).mean(axis=0))
@@ -427,11 +453,13 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             self.models_.append(model.to(choose_device(self.device)).eval())
 
     def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "elements": self._elements}
+        own = {"inputs": self.inputs_, "descriptors": self._descriptors, "elements": self._elements}
+        return {**super()._learned(), **own}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         super()._set_learned(learned)
-        self._elements = list(learned["elements"])
+        self._elements, self.inputs_ = list(learned["elements"]), learned.get("inputs", "")
+        self._descriptors = tuple(learned.get("descriptors", ()))
 
     def _fitted_settings(self) -> dict[str, Any]:
         built = {"encoder": self.encoder_, "dim": self._encoder.dim, "init_from": None}

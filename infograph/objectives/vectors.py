@@ -24,6 +24,11 @@ from infograph.objectives.objective import Objective, Regression, Task
 Floats = NDArray[np.float64]
 Kind = Literal["ridge", "gp", "svm", "forest"]
 KINDS: tuple[Kind, ...] = ("ridge", "gp", "svm", "forest")
+INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them without being asked for
+    "vectors": KINDS,
+    "vectors+descriptors": ("ridge", "gp", "svm"),
+    "fingerprints+descriptors": ("forest",),
+}
 LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
 MOST = 3000  # labelled graphs of support vectors that are fitted without being asked for
 PENALTIES = tuple(10.0**power for power in range(-5, 4))
@@ -40,40 +45,63 @@ class Vectors(Objective):
     InfoGraph that is fitted to all graphs, labelled or not.
 
     Args:
+        inputs: what the head sees: the encoder's "vectors"; of molecules "vectors+descriptors", RDKit's beside
+            them, or "fingerprints+descriptors", Morgan counts and no encoder; "auto" for one of these.
         head: "ridge" (linear), "gp" (a Gaussian process with an RBF kernel), "svm" (support vectors with the
-            same kernel), "forest", or "auto", the one with the least error on graphs that it did not see.
-            Penalties and widths are chosen by that, too.
+            same kernel), "forest", or "auto" for one of these.
+
+    What is chosen has the least error on graphs that it did not see; so have penalties and widths.
     """
 
+    inputs: str = "auto"
     head: Kind | Literal["auto"] = "auto"
     needs_unlabelled: ClassVar[bool] = False
     title: ClassVar[str] = "vectors"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"head": [StrOptions({"auto", *KINDS})]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "inputs": [StrOptions({"auto", *INPUTS})],
+        "head": [StrOptions({"auto", *KINDS})],
+    }
 
-    def solve(self, vectors: Floats, values: NDArray[Any], task: Task, seed: int) -> Solved:
-        """The head for vectors (G, D) and what they stand for: numbers (G, T) with gaps, or classes (G,)."""
+    def needs(self, molecules: bool) -> set[str]:
+        """The parts of all inputs that may be chosen, by whether graphs are molecules with SMILES."""
+        asked = [self.inputs] if self.inputs != "auto" else [*INPUTS] if molecules else ["vectors"]
+        return {part for each in asked for part in each.split("+")}
+
+    def solve(self, parts: Mapping[str, Floats], values: NDArray[Any], task: Task, seed: int) -> Solved:
+        """The head for inputs (G, D) by part and numbers (G, T) with gaps, or classes (G,)."""
         classes = not isinstance(task, Regression)
         wanted = np.where(values[:, None] == np.arange(task.n_outputs), 1.0, -1.0) if classes else values
-        kinds = (
-            [self.head] if self.head != "auto" else [k for k in KINDS if k != "svm" or len(values) <= MOST]
-        )
-        fits = {kind: _FITS[kind](vectors, wanted.astype(np.float64), seed) for kind in kinds}
-        errors = {kind: _missed(fit.unseen, wanted) for kind, fit in fits.items()}
-        kind = min(errors, key=lambda each: errors[each])
-        parts, unseen = fits[kind]
+        errors, best = {}, None  # type: dict[str, float], Any
+        for inputs, kind in self._choices(parts, len(values)):
+            rows = np.hstack([parts[part] for part in inputs.split("+")])
+            fit = _FITS[kind](rows.astype(np.float64), wanted.astype(np.float64), seed)
+            name = f"{kind} on {inputs}"
+            errors[name] = _missed(fit.unseen, wanted)
+            if errors[name] <= min(errors.values()):
+                best = inputs, kind, *fit
+        inputs, kind, made, unseen = best
         if classes:
-            parts, unseen = _calibrated(parts, unseen, values)
-        return Solved(kind, nn.Sequential(*parts), unseen, errors)
+            made, unseen = _calibrated(made, unseen, values)
+        return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
+
+    def _choices(self, parts: Mapping[str, Floats], n_graphs: int) -> Iterator[tuple[str, Kind]]:
+        for inputs, usual in INPUTS.items():
+            if self.inputs in ("auto", inputs) and all(part in parts for part in inputs.split("+")):
+                kinds = KINDS if self.inputs == inputs else usual
+                for kind in kinds if self.head == "auto" else (self.head,):
+                    if kind != "svm" or n_graphs <= MOST or self.head == "svm":
+                        yield inputs, kind
 
 
 class Solved(NamedTuple):
     """A head, what it would have said of each graph without having seen it, and the errors that chose it."""
 
+    inputs: str
     kind: Kind
     head: nn.Sequential
     unseen: Floats  # (G, T), or the scores of classes (G, C)
-    errors: dict[Kind, float]  # share of the variance that is missed
+    errors: dict[str, float]  # share of the variance that is missed
 
 
 class Fit(NamedTuple):
