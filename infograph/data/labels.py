@@ -479,6 +479,55 @@ def class_targets(
     return ClassTargets(raw.names[0], codes, classes)
 
 
+@dataclass(frozen=True, eq=False)
+class TaskTargets(Targets):
+    """Two classes in each of several columns; values are 0 for the first class, 1 for the second."""
+
+    classes: tuple[Category, ...] = (0, 1)
+
+
+def has_several(y: Any, graphs: GraphSet) -> bool:
+    """Whether `y` stands for several columns: their names, or a table."""
+    if isinstance(y, list | tuple) and y and all(isinstance(name, str) for name in y):
+        known = {column.name for column in graphs.schema.graph}
+        return len(y) > 1 and known.issuperset(y)
+    if y is None or isinstance(y, str):
+        column = graphs.schema.column("graph", LABEL if y is None else y)
+        return column is not None and column.width > 1
+    values = _as_array(y)
+    return values.ndim == 2 and values.shape[1] > 1
+
+
+def task_targets(
+    y: Any, graphs: GraphSet, unlabelled: Category | None = None, *, fitting: bool = True
+) -> TaskTargets:
+    """Two classes, the same ones in all of several columns, to be predicted for `graphs`.
+
+    `y` is a table of labels with gaps anywhere, or the names of graph columns. A column in which all labels
+    are the same is warned about if a model is `fitting`.
+    """
+    check_unlabelled(unlabelled)
+    raw = _read(y, graphs, lists_are_names=True)
+    known = ~missing(raw.values, unlabelled)  # (G, T)
+    columns = zip(raw.values.T, known.T, raw.names, strict=True)
+    coded = [_encode(values, there, name, graphs) for values, there, name in columns]
+    classes = tuple(sorted({label for _, found in coded for label in found}, key=lambda c: (str(type(c)), c)))
+    if len(classes) != 2:
+        raise InvalidTarget(
+            f"several columns of classes hold the same two classes each; here are {listed(classes)}: train one "
+            f"model for each column with others"
+        )
+    values = np.full(raw.values.shape, np.nan)
+    for column, (codes, found) in enumerate(coded):
+        place = np.array([*map(classes.index, found), np.nan])
+        values[:, column] = place[codes]
+    if fitting:
+        for name, given in zip(raw.names, values.T, strict=True):
+            if len(np.unique(given[~np.isnan(given)])) < 2:
+                warnings.warn(f"the target {name!r} has no two classes to learn", TargetWarning, stacklevel=3)
+    return TaskTargets(raw.names, ("",) * len(raw.names), values, False, classes)
+
+
 def label_columns(y: Any) -> list[NDArray[Any]]:
     """Labels (G,) or (G, T) as T columns."""
     labels = _as_array(y)

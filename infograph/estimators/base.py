@@ -22,10 +22,13 @@ from infograph.data.labels import (
     ClassTargets,
     Targets,
     Task,
+    TaskTargets,
     class_targets,
+    has_several,
     listed,
     match_names,
     numeric_targets,
+    task_targets,
 )
 from infograph.data.schema import Schema
 from infograph.errors import (
@@ -270,7 +273,8 @@ class GraphPredictor(GraphEstimator):
         if self.task not in ("regression", "classification"):
             raise InvalidParameter(f"task={self.task!r}: expected 'regression' or 'classification'")
         if _classifies(self):
-            return class_targets(y, graphs, self.unlabelled)
+            read = task_targets if has_several(y, graphs) else class_targets
+            return read(y, graphs, self.unlabelled)
         return numeric_targets(y, graphs, unlabelled=self.unlabelled)
 
     def _remember(self, targets: Targets | ClassTargets) -> None:
@@ -282,6 +286,8 @@ class GraphPredictor(GraphEstimator):
         else:
             self.target_names_, self.target_units_ = targets.names, targets.units
             self._single = targets.single
+            if isinstance(targets, TaskTargets):
+                self.classes_ = np.array(targets.classes)
 
     def predict(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[Any]:
         """The prediction for every graph: numbers (G,), or (G, T) where `fit` got rows; or classes (G,).
@@ -295,7 +301,8 @@ class GraphPredictor(GraphEstimator):
         if not hasattr(self, "classes_"):
             return outputs[:, 0] if self._single else outputs
         lost = np.isnan(outputs).any(axis=1)
-        labels = np.asarray(self.classes_[outputs.argmax(axis=1)])
+        best = (outputs >= 0.5).astype(np.int64) if self._several else outputs.argmax(axis=1)
+        labels = np.asarray(self.classes_[best])
         if lost.any():
             labels = labels.astype(object)
             labels[lost] = None
@@ -303,7 +310,8 @@ class GraphPredictor(GraphEstimator):
 
     @available_if(_classifies)  # type: ignore[untyped-decorator]
     def predict_proba(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[np.float64]:
-        """The probability of every class, in the order of `classes_`. (G, C)."""
+        """The probability of every class, in the order of `classes_` (G, C); of several columns that of the
+        second class in each (G, T)."""
         return self._checked_outputs(graphs, errors)
 
     def _checked_outputs(
@@ -316,7 +324,13 @@ class GraphPredictor(GraphEstimator):
 
     @property
     def _n_outputs(self) -> int:
-        return len(self.classes_) if hasattr(self, "classes_") else len(self.target_names_)
+        one = hasattr(self, "classes_") and not self._several
+        return len(self.classes_) if one else len(self.target_names_)
+
+    @property
+    def _several(self) -> bool:
+        """Whether classes of several columns are predicted."""
+        return hasattr(self, "classes_") and len(self.target_names_) > 1
 
     def score(self, graphs: Any, y: Any = None) -> float:
         """How good the predictions of labelled graphs are: R^2 (the mean over targets), or the accuracy.
@@ -330,6 +344,11 @@ class GraphPredictor(GraphEstimator):
         """
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
+        if self._several:
+            tasks = task_targets(y, known, self.unlabelled, fitting=False)
+            values = tasks.like(self.target_names_, self.target_units_).values
+            hits = self.classes_[np.nan_to_num(values).astype(np.int64)] == self.predict(known)
+            return float(hits[~np.isnan(values)].mean())
         if hasattr(self, "classes_"):
             return self._accuracy(class_targets(y, known, self.unlabelled, fitting=False), known)
         targets = numeric_targets(y, known, unlabelled=self.unlabelled, fitting=False)

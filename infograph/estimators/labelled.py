@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor
 
@@ -24,11 +26,14 @@ from infograph.data.labels import (
     ClassTargets,
     Scaler,
     Targets,
+    TaskTargets,
     check_unlabelled,
     class_targets,
     constant,
+    listed,
     match_names,
     numeric_targets,
+    task_targets,
 )
 from infograph.data.molecules import SMILES
 from infograph.data.schema import Category
@@ -43,7 +48,7 @@ from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
 from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.infograph_star import InfoGraphStar
-from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task
+from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors, read_head
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
@@ -697,6 +702,13 @@ class InfoGraphClassifier(SemiSupervised):
         return self._with_spread(graphs, errors) if return_std else self._checked_outputs(graphs, errors)
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> ClassTargets:
+        if isinstance(targets, TaskTargets):
+            found = task_targets(y, graphs, self.unlabelled, fitting=False)
+            if found.classes != targets.classes:
+                raise InvalidTarget(
+                    f"the classes of validation are {listed(found.classes)}, of the training {listed(targets.classes)}"
+                )
+            return found.like(targets.names, targets.units)
         found, known = class_targets(y, graphs, self.unlabelled, fitting=False), cast(ClassTargets, targets)
         if not found.labelled.any():
             raise InvalidTarget("validation has not one label: there is nothing to choose by")
@@ -704,14 +716,27 @@ class InfoGraphClassifier(SemiSupervised):
         return ClassTargets(found.name, found.coded_for(known.classes), known.classes)
 
     def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+        self._remember(targets)
+        if isinstance(targets, TaskTargets):
+            values = np.full(targets.values.shape, np.nan, np.float32)
+            values[labelled] = targets.values[labelled]
+            return torch.from_numpy(values), Tasks(targets.n_targets)
         known = cast(ClassTargets, targets)
-        self._remember(known)
         return torch.from_numpy(known.codes), Classification(len(known.classes))
 
     def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
-        return torch.softmax(torch.from_numpy(outputs).double(), 1).numpy()
+        scores = torch.from_numpy(outputs).double()
+        return (scores.sigmoid() if self._several else torch.softmax(scores, 1)).numpy()
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
+        if isinstance(targets, TaskTargets):
+            areas = [
+                roc_auc_score(given[there], found[there])
+                for given, found in zip(targets.values.T, predicted.T, strict=True)
+                if len(np.unique(given[there := ~np.isnan(given)])) == 2
+            ]
+            mean = float(np.mean(areas)) if areas else math.nan
+            return {"validation": 1 - mean, "validation roc_auc": mean}
         known = cast(ClassTargets, targets)
         wrong = predicted.argmax(axis=1) != known.codes
         return {"validation": float(wrong[known.labelled].mean())}

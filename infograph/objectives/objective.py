@@ -14,7 +14,15 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, kl_div, log_softmax, mse_loss, softmax
+from torch.nn.functional import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    kl_div,
+    log_softmax,
+    logsigmoid,
+    mse_loss,
+    softmax,
+)
 
 from infograph.data.graphset import IntArray
 from infograph.nn.batch import Batch
@@ -136,7 +144,33 @@ class Classification:
         return kl_div(logs[0], logs[1], reduction="batchmean", log_target=True)
 
 
-Task = Regression | Classification
+@dataclass(frozen=True)
+class Tasks:
+    """One of two classes in each of T columns."""
+
+    n_outputs: int  # T
+    weights: tuple[float, ...] = ()  # of the second class of each, relative to the first; none for 1
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The mean cross-entropy of the known classes, 0 or 1; NaN is no target. (B, T), (B, T) -> scalar."""
+        known = ~targets.isnan()
+        rare = torch.tensor(self.weights or (1.0,), device=outputs.device).expand(outputs.shape[1])
+        weight = rare.expand_as(targets)[known]
+        wanted = targets[known].to(outputs.dtype)
+        return binary_cross_entropy_with_logits(outputs[known], wanted, pos_weight=weight)
+
+    def distance(self, outputs: Tensor, others: Tensor) -> Tensor:
+        """The mean squared difference of the probabilities."""
+        return mse_loss(outputs.sigmoid(), others.sigmoid())
+
+    def divergence(self, outputs: Tensor, others: Tensor) -> Tensor:
+        """KL(others || outputs), the mean over graphs of the sum over columns."""
+        one, two = others.sigmoid(), 1 - others.sigmoid()
+        apart = one * (logsigmoid(others) - logsigmoid(outputs))
+        return (apart + two * (logsigmoid(-others) - logsigmoid(-outputs))).sum(1).mean()
+
+
+Task = Regression | Classification | Tasks
 MakePredictor = Callable[[], Predictor]
 
 

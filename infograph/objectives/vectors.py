@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 from torch import Tensor, nn
 
 from infograph.baselines.references import Trees
-from infograph.objectives.objective import Objective, Regression, Task
+from infograph.objectives.objective import Classification, Objective, Task, Tasks
 
 Floats = NDArray[np.float64]
 Kind = Literal["ridge", "gp", "svm", "forest"]
@@ -70,8 +70,11 @@ class Vectors(Objective):
 
     def solve(self, parts: Mapping[str, Floats], values: NDArray[Any], task: Task, seed: int) -> Solved:
         """The head for inputs (G, D) by part and numbers (G, T) with gaps, or classes (G,)."""
-        classes = not isinstance(task, Regression)
-        wanted = np.where(values[:, None] == np.arange(task.n_outputs), 1.0, -1.0) if classes else values
+        wanted = values
+        if isinstance(task, Tasks):
+            wanted = 2 * values - 1
+        elif isinstance(task, Classification):
+            wanted = np.where(values[:, None] == np.arange(task.n_outputs), 1.0, -1.0)
         errors, best = {}, None  # type: dict[str, float], Any
         for inputs, kind in self._choices(parts, len(values)):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
@@ -81,8 +84,10 @@ class Vectors(Objective):
             if errors[name] <= min(errors.values()):
                 best = inputs, kind, *fit
         inputs, kind, made, unseen = best
-        if classes:
+        if isinstance(task, Classification):
             made, unseen = _calibrated(made, unseen, values)
+        elif isinstance(task, Tasks):
+            made, unseen = _calibrated_each(made, unseen, values)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
 
     def _choices(self, parts: Mapping[str, Floats], n_graphs: int) -> Iterator[tuple[str, Kind]]:
@@ -145,6 +150,22 @@ def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any]) -
     if len(weights) == 1:  # of two classes the first scores 0
         weights, bias = np.vstack([0 * weights, weights]), np.append(0.0, bias)
     return Fit([*parts, _linear(weights.T, bias)], unseen @ weights.T + bias)
+
+
+def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats) -> Fit:
+    """The same for columns of two classes, each by itself."""
+    from sklearn.linear_model import LogisticRegression
+
+    weights, bias = np.zeros((unseen.shape[1], unseen.shape[1])), np.zeros(unseen.shape[1])
+    for column, (scores, given) in enumerate(zip(unseen.T, values.T, strict=True)):
+        known = ~np.isnan(given)
+        share = given[known].mean() if known.any() else 0.5
+        if 0 < share < 1:
+            fit = LogisticRegression(C=100.0).fit(scores[known, None], given[known].astype(np.int64))
+            weights[column, column], bias[column] = fit.coef_[0, 0], fit.intercept_[0]
+        else:
+            bias[column] = np.log((share + 0.01) / (1.01 - share))
+    return Fit([*parts, _linear(weights, bias)], unseen @ weights + bias)
 
 
 # ---- ridge and the Gaussian process
