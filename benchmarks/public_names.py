@@ -14,6 +14,7 @@ GROUPS = {
         "InfoGraphStar",
         "InfoGraphWithLabels",
         "Supervised",
+        "Vectors",
         "MeanTeacher",
         "PiModel",
         "VirtualAdversarial",

@@ -66,6 +66,7 @@ from infograph.objectives.infograph_star import InfoGraphWithLabels as InfoGraph
 from infograph.objectives.objective import LossTerms as LossTerms
 from infograph.objectives.objective import Objective as Objective
 from infograph.objectives.objective import Supervised as Supervised
+from infograph.objectives.vectors import Vectors as Vectors
 from infograph.train.loop import Cosine as Cosine
 from infograph.train.loop import Plateau as Plateau
 
