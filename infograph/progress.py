@@ -211,6 +211,15 @@ def terms_of(record: Mapping[str, float]) -> list[str]:
     return [name for name in record if name not in NO_TERMS and not name.startswith(ERROR)]
 
 
+def least_error(history: Sequence[Epoch]) -> float:
+    """The validation error of the weights that were kept; the mean over several networks."""
+    of_model: dict[float, float] = {}
+    for record in history:
+        model = record.get("model", 1.0)
+        of_model[model] = min(record[ERROR], of_model.get(model, math.inf))
+    return sum(of_model.values()) / len(of_model) if of_model else math.nan
+
+
 def figure_text(value: float, unit: str) -> str:
     """A figure with its unit: "0.42 hartree", "12.5 % wrong" of a share of 0.125."""
     return f"{100 * value:.1f} {unit}" if unit == WRONG else f"{value:.4g} {unit}".rstrip()

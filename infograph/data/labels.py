@@ -514,8 +514,8 @@ def task_targets(
     classes = tuple(sorted({label for _, found in coded for label in found}, key=lambda c: (str(type(c)), c)))
     if len(classes) != 2:
         raise InvalidTarget(
-            f"several columns of classes hold the same two classes each; here are {listed(classes)}: train one "
-            f"model for each column with others"
+            f"several columns of classes hold the same two classes each; here are {listed(classes)}: train "
+            f"one model for each column with others"
         )
     values = np.full(raw.values.shape, np.nan)
     for column, (codes, found) in enumerate(coded):

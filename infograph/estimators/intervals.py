@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from infograph.errors import InvalidParameter
 from infograph.objectives.vectors import least_squares
 
 Floats = NDArray[np.float64]
+Vectors = NDArray[np.floating[Any]]
 MOST, DIRECTIONS = 4000, 64  # graphs that are kept, and numbers of each
 FEWEST = 8  # graphs per direction
 NEAR, NEIGHBOURS = 5, 10  # whose distance, and whose errors count
@@ -44,21 +45,21 @@ class ErrorBars:
     far: float
 
     @classmethod
-    def fit(cls, vectors: Floats, errors: Floats, every: Floats | None = None) -> Self:
+    def fit(cls, vectors: Vectors, errors: Floats, every: Vectors | None = None) -> Self:
         """From vectors (n, D) and errors (n, T) of graphs that the model did not learn from.
 
         `every` are vectors of more graphs, (m, D), by which directions are chosen: with few graphs most
         directions are none in which these differ, and others do.
         """
         known = np.flatnonzero(~np.isnan(errors).all(axis=1))[:MOST]
-        vectors, errors = vectors[known].astype(np.float64), errors[known]
-        space = vectors if every is None else every[:MOST].astype(np.float64)
+        own, errors = vectors[known].astype(np.float64), errors[known]
+        space = own if every is None else every[:MOST].astype(np.float64)
         mean, deviation = space.mean(axis=0), space.std(axis=0)
         scale = np.where(deviation > 1e-9, 1 / np.maximum(deviation, 1e-9), 0.0)
         kept = max(1, min(DIRECTIONS, len(space) // FEWEST))
         turn = np.linalg.svd((space - mean) * scale, full_matrices=False)[2][:kept].T  # (D, k)
         axes = turn * scale[:, None]
-        points = (vectors - mean) @ axes
+        points = (own - mean) @ axes
         plain = cls(mean, axes, points, errors, np.zeros((3, errors.shape[1])), math.inf)
         near, wrong = plain._neighbourhood(points, alone=False)
         hardness = np.zeros((3, errors.shape[1]))
@@ -70,7 +71,7 @@ class ErrorBars:
         far = float(np.quantile(plain._distances(points, alone=False)[:, 0], FAR)) if len(points) > 1 else 0.0
         return cls(mean, axes, points, errors, hardness, far)
 
-    def widths(self, vectors: Floats, level: float) -> Floats:
+    def widths(self, vectors: Vectors, level: float) -> Floats:
         """To either side of predictions, for graphs by their vectors. (G, D) -> (G, T)."""
         if not 0 < level < 1:
             raise InvalidParameter(f"interval={level!r}: expected a share such as 0.9")
@@ -86,19 +87,20 @@ class ErrorBars:
                     f"learn from; there are {len(known)} of target {target}: hold more out for validation"
                 )
             factors.append(known[place - 1])
-        return hard * np.array(factors)
+        return np.asarray(hard * np.array(factors))
 
-    def unlike(self, vectors: Floats) -> NDArray[np.bool_]:
+    def unlike(self, vectors: Vectors) -> NDArray[np.bool_]:
         """Which graphs are farther from all of these than nearly all of these from each other. (G,)."""
         return np.asarray(self._distances(self.place(vectors))[:, 0] > self.far)
 
-    def place(self, vectors: Floats) -> Floats:
+    def place(self, vectors: Vectors) -> Floats:
         """Where graphs are in the space of distances. (G, D) -> (G, k)."""
-        return (vectors.astype(np.float64) - self.mean) @ self.axes
+        return np.asarray((vectors.astype(np.float64) - self.mean) @ self.axes)
 
     def _hard(self, places: Floats, *, alone: bool = True) -> Floats:
         near, wrong = self._neighbourhood(places, alone=alone)
-        return np.exp(self.hardness[0] + near[:, None] * self.hardness[1] + wrong * self.hardness[2])
+        logs = self.hardness[0] + near[:, None] * self.hardness[1] + wrong * self.hardness[2]
+        return np.asarray(np.exp(logs))
 
     def _neighbourhood(self, places: Floats, *, alone: bool = True) -> tuple[Floats, Floats]:
         """Logarithms of the mean distance to the nearest graphs (G,) and of their mean errors (G, T).
@@ -126,4 +128,4 @@ class ErrorBars:
 
 def _least(errors: Floats) -> Floats:
     """A small part of the usual error, so that logarithms stay finite. (T,)."""
-    return 0.02 * np.nanmean(errors, axis=0) + 1e-12
+    return np.asarray(0.02 * np.nanmean(errors, axis=0) + 1e-12)

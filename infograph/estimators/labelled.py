@@ -50,13 +50,15 @@ from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors, read_head
-from infograph.parameters import check_parameters, frozen
-from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
+from infograph.parameters import changed, check_parameters, frozen
+from infograph.progress import Epoch, ProgressReport, Watcher, least_error, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
 from infograph.train.loop import Plateau, compute, own_noise, step_loader, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
+CANDIDATES = ("vectors", "infograph*")  # of objective="auto"
+HELD_OUT = 0.2  # of the labelled graphs, to choose by
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
 ELEMENT = "element"  # its categories are the periodic table, so that all sets of molecules look alike
 
@@ -65,7 +67,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     """Base of InfoGraphRegressor and InfoGraphClassifier, which say what is predicted."""
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
-        "objective": [StrOptions(set(OBJECTIVES)), Objective],
+        "objective": [StrOptions({"auto", *OBJECTIVES}), Objective],
         "dim": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 0, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
@@ -79,6 +81,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "random_state": [SEED],
     }
     models_: list[Predictor]
+    chosen_: str = ""  # by objective="auto"
+    errors_: dict[str, float]  # by which it was
     offset_: Offset | None = None
     error_bars_: ErrorBars | None = None
     inputs_: str = ""  # of a head of vectors
@@ -148,7 +152,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         return cls(**{**given, **changed})
 
     def _parts(self) -> dict[str, Any]:
-        objective = OBJECTIVES[self.objective]() if isinstance(self.objective, str) else self.objective
+        name = self.chosen_ or CANDIDATES[0] if self.objective == "auto" else self.objective
+        objective = OBJECTIVES[name]() if isinstance(name, str) else name
         schedule = Plateau() if isinstance(self.schedule, str) else self.schedule
         return {"encoder": encoder_spec(self.encoder), "objective": objective, "schedule": schedule}
 
@@ -208,6 +213,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """
         check_parameters(self)
         check_unlabelled(self.unlabelled)
+        if self.objective == "auto":
+            return self._choose(graphs, y, validation, watchers)
         known, make_encoder = self._start(graphs)
         targets = self._targets(y, check_enough(known))
         labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(known))
@@ -239,6 +246,22 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             extra = {"model": float(member + 1)} if self.n_models > 1 else {}
             self.history_ += [{**extra, **record} for record in history]
         self._measure_errors(known[everyone], held_out)
+        return self
+
+    def _choose(self, graphs: Any, y: Any, validation: Any, watchers: Sequence[Watcher]) -> Self:
+        """Fit every candidate, hold some labelled graphs out, and be the one with the least error on them."""
+        held_out, fitted = HELD_OUT if validation is None else validation, {}  # type: Any, dict[str, Self]
+        for name in CANDIDATES:
+            model = changed(self, {"objective": name})
+            fitted[name] = model.fit(graphs, y, validation=held_out, watchers=watchers)
+        errors = {name: least_error(model.history_) for name, model in fitted.items()}
+        chosen = min(errors, key=lambda name: errors[name])
+        best = fitted[chosen]
+        if best.inputs_ and not isinstance(held_out, tuple):  # nothing is left to choose: learn from all
+            best = changed(self, {"objective": chosen}).fit(graphs, y, watchers=watchers)
+        settings = self.get_params(deep=False)
+        vars(self).update({name: value for name, value in vars(best).items() if name not in settings})
+        self.chosen_, self.errors_ = chosen, errors
         return self
 
     def _start(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
@@ -450,10 +473,14 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         for member in range(self.n_models):
             own = {n.removeprefix(f"{member}."): v for n, v in state.items() if n.startswith(f"{member}.")}
             weights = {name: torch.from_numpy(np.array(value)) for name, value in own.items()}
+            if self.inputs_:
+                seen = {n[8:]: value for n, value in weights.items() if n.startswith("encoder.")}
+                check_weights(lambda: encoder.build(self.schema_, self.dim), seen)
+            else:
+                check_weights(make, weights)
             model = make()
-            if isinstance(self._parts()["objective"], Vectors):
+            if self.inputs_:
                 model.head = read_head({n[5:]: v for n, v in weights.items() if n.startswith("head.")})
-            check_weights(lambda model=model: model, weights)
             load_weights(model, weights)
             self.models_.append(model.to(choose_device(self.device)).eval())
 
@@ -468,6 +495,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     def _fitted_settings(self) -> dict[str, Any]:
         built = {"encoder": self.encoder_, "dim": self._encoder.dim, "init_from": None}
+        built |= {"objective": self.chosen_} if self.chosen_ else {}
         return {**super()._fitted_settings(), **built, "n_models": len(self.models_)}
 
 
@@ -571,12 +599,10 @@ class InfoGraphRegressor(SemiSupervised):
         """
         if interval is None and not return_std:
             return super().predict(graphs, errors=errors)
-        if interval is None:
-            found = self._with_spread(graphs, errors)
-        elif return_std:
+        if interval is not None and return_std:
             raise InvalidParameter("interval and return_std: ask for one of them")
-        else:
-            found = self._with_bounds(graphs, float(interval), errors)
+        both: tuple[Rows, ...] = self._with_spread(graphs, errors) if interval is None else ()
+        found = both or self._with_bounds(graphs, float(interval or 0), errors)
         return tuple(each[:, 0] for each in found) if self._single else found
 
     def _with_bounds(self, graphs: Any, level: float, errors: BadRows) -> tuple[Rows, ...]:
@@ -608,9 +634,7 @@ class InfoGraphRegressor(SemiSupervised):
         return super()._state() | {f"bars.{n}": np.asarray(v, np.float32) for n, v in bars.items()}
 
     def _set_state(self, state: State) -> None:
-        own = {
-            name[5:]: value.astype(np.float64) for name, value in state.items() if name.startswith("bars.")
-        }
+        own: dict[str, Any] = {n[5:]: v.astype(np.float64) for n, v in state.items() if n.startswith("bars.")}
         super()._set_state({name: value for name, value in state.items() if not name.startswith("bars.")})
         self.error_bars_ = ErrorBars(**{**own, "far": own["far"].item()}) if own else None
 
@@ -701,14 +725,13 @@ class InfoGraphClassifier(SemiSupervised):
         """The probability of every class, in the order of `classes_`; and its spread on request. (G, C)."""
         return self._with_spread(graphs, errors) if return_std else self._checked_outputs(graphs, errors)
 
-    def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> ClassTargets:
+    def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
         if isinstance(targets, TaskTargets):
-            found = task_targets(y, graphs, self.unlabelled, fitting=False)
-            if found.classes != targets.classes:
-                raise InvalidTarget(
-                    f"the classes of validation are {listed(found.classes)}, of the training {listed(targets.classes)}"
-                )
-            return found.like(targets.names, targets.units)
+            tasks = task_targets(y, graphs, self.unlabelled, fitting=False)
+            if tasks.classes != targets.classes:
+                given, learned = listed(tasks.classes), listed(targets.classes)
+                raise InvalidTarget(f"the classes of validation are {given}, those of the training {learned}")
+            return tasks.like(targets.names, targets.units)
         found, known = class_targets(y, graphs, self.unlabelled, fitting=False), cast(ClassTargets, targets)
         if not found.labelled.any():
             raise InvalidTarget("validation has not one label: there is nothing to choose by")

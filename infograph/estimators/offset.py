@@ -62,7 +62,8 @@ def composition(graphs: GraphSet) -> tuple[tuple[str, ...], Floats]:
 
     Of molecules these are elements, hydrogens that are no nodes, and kinds of bonds.
     """
-    schema, names, counts = graphs.schema, ["nodes"], [graphs.sizes[:, None].astype(np.float64)]
+    schema, names = graphs.schema, ["nodes"]
+    counts: list[NDArray[Any]] = [graphs.sizes[:, None].astype(np.float64)]
     for level, column in _counted(schema):
         if column.name == HYDROGENS.name and level == "node":
             attached = np.array([*column.categories, 0], dtype=np.float64)[graphs.node[column.name]]

@@ -17,9 +17,9 @@ from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
 from infograph.learn.parts import Parts
 from infograph.learn.predictions import errors_of
-from infograph.learn.tune import Trial, grid_of, least_error
+from infograph.learn.tune import Trial, grid_of
 from infograph.parameters import changed, described
-from infograph.progress import WRONG, Watcher, validation_unit
+from infograph.progress import WRONG, Watcher, least_error, validation_unit
 
 References = Literal["none", "usual", "all"]
 NAMES: dict[Task, tuple[str, str, str]] = {

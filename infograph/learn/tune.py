@@ -37,7 +37,7 @@ from infograph.jobs import Lost, run
 from infograph.learn.parts import Parts
 from infograph.learn.predictions import errors_of
 from infograph.parameters import CUSTOM, changed, in_words, own_code, saved
-from infograph.progress import ERROR, Epoch
+from infograph.progress import least_error
 from infograph.train.checkpoint import kept_epochs
 
 COSTS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)  # the paper's C
@@ -287,15 +287,6 @@ class _Training:
         except TrainingDiverged as problem:
             return {"scores": {"error": None}, "empty": str(problem)}
         return {"scores": {"error": None if math.isnan(error) else error}, "empty": ""}
-
-
-def least_error(history: Sequence[Epoch]) -> float:
-    """The validation error of the weights that were kept; the mean over several networks."""
-    of_model: dict[float, float] = {}
-    for record in history:
-        model = record.get("model", 1.0)
-        of_model[model] = min(record[ERROR], of_model.get(model, math.inf))
-    return sum(of_model.values()) / len(of_model) if of_model else math.nan
 
 
 def _error_of_vectors(model: InfoGraph, graphs: GraphSet, label: str) -> float:

@@ -45,8 +45,8 @@ class Vectors(Objective):
     InfoGraph that is fitted to all graphs, labelled or not.
 
     Args:
-        inputs: what the head sees: the encoder's "vectors"; of molecules "vectors+descriptors", RDKit's beside
-            them, or "fingerprints+descriptors", Morgan counts and no encoder; "auto" for one of these.
+        inputs: what the head sees: the encoder's "vectors"; of molecules "vectors+descriptors", with RDKit's
+            beside them, or "fingerprints+descriptors", Morgan counts and no encoder; "auto" for one of these.
         head: "ridge" (linear), "gp" (a Gaussian process with an RBF kernel), "svm" (support vectors with the
             same kernel), "forest", or "auto" for one of these.
 
@@ -120,8 +120,8 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
     """The head that a state was taken from; KeyError or ValueError where it is none."""
     parts: dict[str, dict[str, Tensor]] = {}
     for name, value in state.items():
-        place, _, own = name.partition(".")
-        parts.setdefault(place, {})[own] = value
+        place, _, field = name.partition(".")
+        parts.setdefault(place, {})[field] = value
     made: list[nn.Module] = []
     for place in sorted(parts, key=int):
         own = parts[place]
@@ -374,7 +374,7 @@ def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
 
 def _apply(module: nn.Module, vectors: Floats) -> Floats:
     with torch.no_grad():
-        return module(torch.from_numpy(vectors.astype(np.float32))).double().numpy()
+        return np.asarray(module(torch.from_numpy(vectors.astype(np.float32))).double().numpy())
 
 
 _FITS: dict[str, Any] = {"ridge": _ridge, "gp": _gp, "svm": _svm, "forest": _forest}

@@ -17,7 +17,8 @@ from infograph.data.convert import as_graphset
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.learn.parts import Parts, make_parts
-from infograph.learn.tune import Range, draw_settings, least_error, parse_space, promoted, rounds_of, tune
+from infograph.learn.tune import Range, draw_settings, parse_space, promoted, rounds_of, tune
+from infograph.progress import least_error
 from tests.scale.conftest import molecules
 
 
