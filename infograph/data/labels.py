@@ -490,7 +490,7 @@ def has_several(y: Any, graphs: GraphSet) -> bool:
     """Whether `y` stands for several columns: their names, or a table."""
     if isinstance(y, list | tuple) and y and all(isinstance(name, str) for name in y):
         known = {column.name for column in graphs.schema.graph}
-        return len(y) > 1 and known.issuperset(y)
+        return 1 < len(y) == len(set(y)) and known.issuperset(y)
     if y is None or isinstance(y, str):
         column = graphs.schema.column("graph", LABEL if y is None else y)
         return column is not None and column.width > 1

@@ -260,7 +260,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         if best.inputs_ and not isinstance(held_out, tuple):  # nothing is left to choose: learn from all
             best = changed(self, {"objective": chosen}).fit(graphs, y, watchers=watchers)
         settings = self.get_params(deep=False)
-        vars(self).update({name: value for name, value in vars(best).items() if name not in settings})
+        for name, value in vars(best).items():
+            if name not in settings:
+                setattr(self, name, value)
         self.chosen_, self.errors_ = chosen, errors
         return self
 

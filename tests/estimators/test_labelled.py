@@ -66,7 +66,7 @@ def assert_same(one, other):
     """Weights, and how targets are scaled."""
     assert one.scaler_ == other.scaler_
     for (name, a), b in zip(one._state().items(), other._state().values(), strict=True):
-        assert np.array_equal(a, b), name
+        assert np.array_equal(a, b, equal_nan=True), name
 
 
 def figures(model, without="second"):
