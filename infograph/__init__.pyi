@@ -39,8 +39,8 @@ from infograph.estimators.architecture import PerNode as PerNode
 from infograph.estimators.base import load as load
 from infograph.estimators.infograph import InfoGraph as InfoGraph
 from infograph.estimators.infograph import UntrainedGIN as UntrainedGIN
-from infograph.estimators.labelled import InfoGraphClassifier as InfoGraphClassifier
-from infograph.estimators.labelled import InfoGraphRegressor as InfoGraphRegressor
+from infograph.estimators.predictors import InfoGraphClassifier as InfoGraphClassifier
+from infograph.estimators.predictors import InfoGraphRegressor as InfoGraphRegressor
 from infograph.evaluate import cross_validate as cross_validate
 from infograph.evaluate import paired_test as paired_test
 from infograph.evaluate.compare import compare as compare

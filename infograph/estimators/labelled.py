@@ -1,8 +1,7 @@
-"""InfoGraphRegressor and InfoGraphClassifier: few labels, ensembles, vectors, saving."""
+"""Learning from few labels: networks, or a simple head on vectors; ensembles, vectors, saving."""
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -10,12 +9,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor
 
@@ -24,16 +22,8 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
 from infograph.data.labels import (
     ClassTargets,
-    Scaler,
     Targets,
-    TaskTargets,
     check_unlabelled,
-    class_targets,
-    constant,
-    listed,
-    match_names,
-    numeric_targets,
-    task_targets,
 )
 from infograph.data.molecules import SMILES
 from infograph.data.schema import Category
@@ -42,13 +32,13 @@ from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, e
 from infograph.estimators.base import BadRows, GraphPredictor
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
-from infograph.estimators.intervals import MOST, ErrorBars
+from infograph.estimators.intervals import ErrorBars
 from infograph.estimators.offset import Offset
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
 from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.infograph_star import InfoGraphStar
-from infograph.objectives.objective import Classification, Objective, Predictor, Regression, Task, Tasks
+from infograph.objectives.objective import Objective, Predictor, Regression, Task
 from infograph.objectives.vectors import Vectors, read_head
 from infograph.parameters import changed, check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, least_error, validation_unit
@@ -529,239 +519,3 @@ def elements_of(graphs: GraphSet) -> list[str]:
         return []
     found = np.unique(graphs.node[ELEMENT])
     return [str(column.categories[code]) for code in found.tolist() if code != column.unknown]
-
-
-class InfoGraphRegressor(SemiSupervised):
-    """Numbers of graphs, learned from some labelled and many unlabelled ones (Sun et al., ICLR 2020).
-
-        model = InfoGraphRegressor().fit(molecules, logS)  # NaN where logS was not measured
-        model.predict(["CCO", "c1ccccc1"])
-
-    The loss is the mean squared error of targets scaled to mean 0 and variance 1 by the labelled training
-    graphs alone; predictions are in the targets' own units. `y` may have several columns, with gaps anywhere.
-
-    Args:
-        objective: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
-            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised", as the
-            paper compares them; from its Appendix B "pi-model", "vat", and for classes "pseudo-label",
-            "entropy"; or one of your own, see `infograph.objectives.objective`.
-        encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
-            continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
-            more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
-        dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
-        epochs: at most so many; 500 in the paper, 50 here.
-        lr: Adam's learning rate at the start; 1e-3 in the paper.
-        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper.
-        weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
-        schedule: how the learning rate falls: "plateau", or `Plateau(factor=0.7, patience=5)`.
-        early_stopping: epochs without improvement on the validation graphs after which training ends; None
-            for never. Improvement without validation graphs is that of the loss, and nothing ends early.
-        steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
-        n_models: networks that are trained, from seeds `random_state`, `random_state + 1` ...; predictions
-            are their mean, and `return_std` gives their spread.
-        init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
-            encoder (architecture, columns and weights) is the start; its settings here are ignored.
-        offset: "auto" fits numbers to counts of atoms and bonds (of node and edge labels elsewhere) first,
-            where that is better than the mean on labelled graphs that are left out, and networks learn the
-            rest; None for no such part, as in the paper. Classes have none.
-        node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
-        unlabelled: one more value of `y` that means unlabelled, such as -1.
-        device: "auto" takes a GPU if there is one; or any torch device.
-        random_state: seed of weights, batches and noise.
-        verbose: show progress on standard error.
-
-    Attributes:
-        target_names_, target_units_: of the targets.
-        scaler_: mean and scale of the targets; a constant target has scale 0 and is what is predicted.
-        models_: the trained networks.
-        history_: one record per epoch: every loss term and, as "validation", the mean absolute error of the
-            validation graphs in the target's unit (of several targets: the mean, each in its deviations).
-        schema_: what the graphs must look like.
-    """
-
-    task = "regression"
-    scaler_: Scaler
-
-    def predict(  # type: ignore[override]
-        self,
-        graphs: Any,
-        *,
-        interval: float | None = None,
-        return_std: bool = False,
-        errors: BadRows = "raise",
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], ...]:
-        """The predicted numbers in the targets' units: (G,), or (G, T) where `fit` got rows.
-
-        Args:
-            graphs: anything `fit` accepts.
-            interval: the share of graphs like those of the training whose values are to lie between two
-                bounds, such as 0.9; predictions, lower and upper bounds are given then.
-            return_std: also give the standard deviation over the networks of an ensemble (`n_models` > 1).
-            errors: at a bad graph "raise", "skip" its row, or keep the row's place with "nan".
-        """
-        if interval is None and not return_std:
-            return super().predict(graphs, errors=errors)
-        if interval is not None and return_std:
-            raise InvalidParameter("interval and return_std: ask for one of them")
-        both: tuple[Rows, ...] = self._with_spread(graphs, errors) if interval is None else ()
-        found = both or self._with_bounds(graphs, float(interval or 0), errors)
-        return tuple(each[:, 0] for each in found) if self._single else found
-
-    def _with_bounds(self, graphs: Any, level: float, errors: BadRows) -> tuple[Rows, ...]:
-        self._check_fitted()
-        bars = self.error_bars_
-        if bars is None:
-            raise InvalidParameter(
-                f"interval={level:g}: how wrong this model is on graphs that it did not learn from is not "
-                f"known; fit it with validation=0.2, for instance, or with objective='vectors'"
-            )
-
-        def three(known: GraphSet) -> Rows:
-            middle = self._outputs(known)
-            wide = bars.widths(self._vectors(self._source(known)), level)
-            return np.hstack([middle, middle - wide, middle + wide])
-
-        rows = self._checked_outputs(graphs, errors, three, times=3)
-        return tuple(np.split(rows, 3, axis=1))
-
-    def _measure_errors(self, graphs: GraphSet, held_out: tuple[GraphSet, AnyTargets] | None) -> None:
-        if held_out is None or self.error_bars_ is not None:
-            return
-        wrong = np.abs(self._outputs(held_out[0]) - cast(Targets, held_out[1]).values)
-        vectors = [self._vectors(self._source(each)) for each in (held_out[0], graphs[:MOST])]
-        self.error_bars_ = ErrorBars.fit(vectors[0], wrong, vectors[1])
-
-    def _state(self) -> State:
-        bars = {} if self.error_bars_ is None else vars(self.error_bars_)
-        return super()._state() | {f"bars.{n}": np.asarray(v, np.float32) for n, v in bars.items()}
-
-    def _set_state(self, state: State) -> None:
-        own: dict[str, Any] = {n[5:]: v.astype(np.float64) for n, v in state.items() if n.startswith("bars.")}
-        super()._set_state({name: value for name, value in state.items() if not name.startswith("bars.")})
-        self.error_bars_ = ErrorBars(**{**own, "far": own["far"].item()}) if own else None
-
-    def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> Targets:
-        known = cast(Targets, targets)
-        found = numeric_targets(y, graphs, unlabelled=self.unlabelled, fitting=False)
-        if found.n_targets != known.n_targets:
-            raise InvalidTarget(
-                f"validation has {found.n_targets} targets, y has {known.n_targets}: give the same ones"
-            )
-        if not found.known.any(axis=0).all():
-            raise InvalidTarget("validation has a target without any label: there is nothing to choose by")
-        return found.like(known.names, known.units)
-
-    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
-        known = cast(Targets, targets)
-        unknown = np.flatnonzero(np.isnan(known.values[labelled]).all(axis=0))
-        if len(unknown):
-            raise InvalidTarget(
-                f"the target {known.names[unknown[0]]!r} has no label left to learn from, all of them are "
-                f"held out for validation: give a smaller share, or validation=(graphs, y)"
-            )
-        self._remember(known)
-        given = known.values[labelled]
-        scaler, steady = Scaler.of(given), constant(given)
-        self.scaler_ = replace(scaler, scale=tuple(np.where(steady, 0.0, scaler.scale).tolist()))
-        values = np.full(known.values.shape, np.nan, np.float32)
-        values[labelled] = np.where(steady, 0.0 * given, scaler.standardise(given))  # 0 * NaN is NaN
-        return torch.from_numpy(values), Regression(known.n_targets)
-
-    def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
-        found = self.scaler_.restore(outputs)
-        return found if self.offset_ is None else found + self.offset_.predict(graphs)
-
-    def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
-        if self.offset is None or isinstance(self._parts()["objective"], Vectors):
-            return None
-        return Offset.fit(graphs[labelled], cast(Targets, targets).values[labelled])
-
-    def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
-        given = cast(Targets, targets).values
-        judged = np.flatnonzero(~np.isnan(given).all(axis=0))  # few labels may hold none of a target
-        wrong = np.nanmean(np.abs(predicted - given)[:, judged], axis=0)  # (T,)
-        if len(self.target_names_) == 1:
-            return {"validation": float(wrong[0])}
-        each = {
-            f"validation {self.target_names_[target]}": float(error)
-            for target, error in zip(judged, wrong, strict=True)
-        }
-        scale = np.asarray(self.scaler_.scale)[judged]
-        return {"validation": float(np.mean(wrong / np.where(scale, scale, 1.0))), **each}
-
-    def _learned(self) -> dict[str, Any]:
-        known = {"mean": self.scaler_.mean, "scale": self.scaler_.scale}
-        return {**super()._learned(), **known, "offset": self.offset_ and vars(self.offset_)}
-
-    def _set_learned(self, learned: dict[str, Any]) -> None:
-        super()._set_learned(learned)
-        self.scaler_ = Scaler(tuple(learned["mean"]), tuple(learned["scale"]))
-        known = learned.get("offset")
-        self.offset_ = known and Offset(
-            tuple(known["names"]), *map(np.array, (known["coef"], known["intercept"]))
-        )
-
-
-class InfoGraphClassifier(SemiSupervised):
-    """Classes of graphs, learned from some labelled and many unlabelled ones (Sun et al., ICLR 2020).
-
-        model = InfoGraphClassifier().fit(graphs, labels)  # None where the class is not known
-        model.predict(graphs)
-
-    The loss is the cross-entropy. A -1 among the labels raises unless `unlabelled=-1` says what it means.
-
-    Args: those of `InfoGraphRegressor`.
-
-    Attributes:
-        classes_: (C,) the classes in the order of the probabilities.
-        models_, schema_: as in `InfoGraphRegressor`.
-        history_: one record per epoch: every loss term and, as "validation", the share of validation graphs
-            that are classified wrongly.
-    """
-
-    task = "classification"
-
-    def predict_proba(
-        self, graphs: Any, *, return_std: bool = False, errors: BadRows = "raise"
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The probability of every class, in the order of `classes_`; and its spread on request. (G, C)."""
-        return self._with_spread(graphs, errors) if return_std else self._checked_outputs(graphs, errors)
-
-    def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
-        if isinstance(targets, TaskTargets):
-            tasks = task_targets(y, graphs, self.unlabelled, fitting=False)
-            if tasks.classes != targets.classes:
-                given, learned = listed(tasks.classes), listed(targets.classes)
-                raise InvalidTarget(f"the classes of validation are {given}, those of the training {learned}")
-            return tasks.like(targets.names, targets.units)
-        found, known = class_targets(y, graphs, self.unlabelled, fitting=False), cast(ClassTargets, targets)
-        if not found.labelled.any():
-            raise InvalidTarget("validation has not one label: there is nothing to choose by")
-        match_names([found.name], [known.name])
-        return ClassTargets(found.name, found.coded_for(known.classes), known.classes)
-
-    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
-        self._remember(targets)
-        if isinstance(targets, TaskTargets):
-            values = np.full(targets.values.shape, np.nan, np.float32)
-            values[labelled] = targets.values[labelled]
-            return torch.from_numpy(values), Tasks(targets.n_targets)
-        known = cast(ClassTargets, targets)
-        return torch.from_numpy(known.codes), Classification(len(known.classes))
-
-    def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
-        scores = torch.from_numpy(outputs).double()
-        return (scores.sigmoid() if self._several else torch.softmax(scores, 1)).numpy()
-
-    def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
-        if isinstance(targets, TaskTargets):
-            areas = [
-                roc_auc_score(given[there], found[there])
-                for given, found in zip(targets.values.T, predicted.T, strict=True)
-                if len(np.unique(given[there := ~np.isnan(given)])) == 2
-            ]
-            mean = float(np.mean(areas)) if areas else math.nan
-            return {"validation": 1 - mean, "validation roc_auc": mean}
-        known = cast(ClassTargets, targets)
-        wrong = predicted.argmax(axis=1) != known.codes
-        return {"validation": float(wrong[known.labelled].mean())}

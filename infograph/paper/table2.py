@@ -19,7 +19,7 @@ from infograph.data.qm9 import HEADERS, TARGETS
 from infograph.data.splits import semi_supervised_split
 from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
-from infograph.estimators.labelled import InfoGraphRegressor
+from infograph.estimators.predictors import InfoGraphRegressor
 from infograph.evaluate.published import paper_table2
 from infograph.paper.table1 import without_times
 from infograph.parameters import changed
