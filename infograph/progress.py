@@ -18,6 +18,7 @@ OnProgress = Callable[[int, int], None]
 """Called now and then with what is done and what there is in all (0 where that is not known), such as graphs
 of a set that is parsed. A new job starts again at a smaller number."""
 ERROR = "validation"  # the figure of an epoch that schedule and choice of weights go by
+AREA = "validation roc_auc"  # beside it, of two classes
 WRONG = "% wrong"  # the unit of a share of wrong classes
 NO_TERMS = ("epoch", "model", "loss", "mi", "accuracy", "confident", "lr", "seconds", "graphs_per_second")
 EVERY = 10.0  # seconds between plain lines

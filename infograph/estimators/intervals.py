@@ -73,20 +73,10 @@ class ErrorBars:
 
     def widths(self, vectors: Vectors, level: float) -> Floats:
         """To either side of predictions, for graphs by their vectors. (G, D) -> (G, T)."""
-        if not 0 < level < 1:
-            raise InvalidParameter(f"interval={level!r}: expected a share such as 0.9")
         hard, own = self._hard(self.place(vectors)), self._hard(self.points, alone=False)
         factors = []
-        for target, scores in enumerate((self.errors / own).T):
-            known = np.sort(scores[~np.isnan(scores)])
-            place = math.ceil(level * (len(known) + 1))
-            if place > len(known):
-                needed = math.ceil(level / (1 - level))
-                raise InvalidParameter(
-                    f"interval={level:g} needs the errors of at least {needed} graphs that the model did not "
-                    f"learn from; there are {len(known)} of target {target}: hold more out for validation"
-                )
-            factors.append(known[place - 1])
+        for scores in (self.errors / own).T:
+            factors.append(conformal_quantile(scores[~np.isnan(scores)], level))
         return np.asarray(hard * np.array(factors))
 
     def unlike(self, vectors: Vectors) -> NDArray[np.bool_]:
@@ -124,6 +114,20 @@ class ErrorBars:
         count = min(NEIGHBOURS, len(self.points) - (not alone))
         nearest = np.argsort(squares, axis=1, kind="stable")[:, :count]
         return np.sqrt(np.maximum(np.take_along_axis(squares, nearest, axis=1), 0)), nearest
+
+
+def conformal_quantile(scores: Floats, level: float, name: str = "interval") -> float:
+    """What a new score does not exceed in a share `level` of cases, if it is drawn as these are. (n,)."""
+    if not 0 < level < 1:
+        raise InvalidParameter(f"{name}={level!r}: expected a share such as 0.9")
+    place = math.ceil(level * (len(scores) + 1))
+    if place > len(scores):
+        needed = math.ceil(level / (1 - level))
+        raise InvalidParameter(
+            f"{name}={level:g} needs the errors of at least {needed} graphs that the model did not learn "
+            f"from; there are {len(scores)}: hold more out for validation"
+        )
+    return float(np.sort(scores)[place - 1])
 
 
 def _least(errors: Floats) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -9,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 import torch
@@ -32,7 +34,6 @@ from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, e
 from infograph.estimators.base import BadRows, GraphPredictor
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
-from infograph.estimators.intervals import ErrorBars
 from infograph.estimators.offset import Offset
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
@@ -41,16 +42,36 @@ from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Objective, Predictor, Regression, Task
 from infograph.objectives.vectors import Vectors, read_head
 from infograph.parameters import changed, check_parameters, frozen
-from infograph.progress import Epoch, ProgressReport, Watcher, least_error, validation_unit
+from infograph.progress import AREA, ERROR, Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
-from infograph.train.loop import Plateau, compute, own_noise, step_loader, train
+from infograph.train.loop import Cosine, Plateau, compute, own_noise, step_loader, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
-CANDIDATES = ("vectors", "infograph*")  # of objective="auto"
+NETWORK = "infograph*"  # that objective="auto" tries beside "vectors"
 HELD_OUT = 0.2  # of the labelled graphs, to choose by
+SEEN = 0.8  # of the labelled graphs, by each head of an ensemble
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
+BATCHES = (20, 128)  # labelled graphs per update, at least and at most
+SCHEDULES: dict[str, Any] = {"cosine": Cosine, "plateau": Plateau}
 ELEMENT = "element"  # its categories are the periodic table, so that all sets of molecules look alike
+
+
+class Data(NamedTuple):
+    """What a network learns from."""
+
+    graphs: GraphSet
+    values: Tensor  # (G, T) or (G,)
+    labelled: IntArray
+    everyone: IntArray  # who is learned from without labels
+
+
+class Judged(NamedTuple):
+    """What networks give for graphs that they did not learn from."""
+
+    graphs: GraphSet
+    targets: AnyTargets
+    outputs: NDArray[Any]  # (M, G, T) or (M, G, C)
 
 
 class SemiSupervised(GraphNetwork, GraphPredictor):
@@ -61,40 +82,42 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "dim": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 0, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "schedule": [StrOptions({"plateau"}), HasMethods(["rate"])],
+        "schedule": [StrOptions({*SCHEDULES}), HasMethods(["rate"])],
         "early_stopping": [Interval(Integral, 1, None, closed="left"), None],
         "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "n_models": [Interval(Integral, 1, None, closed="left")],
         "offset": [StrOptions({"auto"}), None],
+        "class_weight": [StrOptions({"balanced"}), None],
         "random_state": [SEED],
     }
     models_: list[Predictor]
     chosen_: str = ""  # by objective="auto"
-    errors_: dict[str, float]  # by which it was
+    errors_: dict[str, float]  # on graphs that were held out, by which it was
     offset_: Offset | None = None
-    error_bars_: ErrorBars | None = None
-    inputs_: str = ""  # of a head of vectors
+    inputs_: str = ""  # of the head of vectors ...
+    head_: str = ""  # ... and its kind
     _descriptors: tuple[str, ...] = ()
     _elements: list[str]
 
     def __init__(
         self,
-        objective: str | Objective = "infograph*",
+        objective: str | Objective = "auto",
         encoder: AnyEncoder = "auto",
         dim: int = 128,
         *,
         epochs: int = 50,
         lr: float = 1e-3,
-        batch_size: int = 20,
+        batch_size: int | Literal["auto"] = "auto",
         weight_decay: float = 0.0,
-        schedule: str | Plateau = "plateau",
+        schedule: str | Plateau | Cosine = "cosine",
         early_stopping: int | None = 50,
         steps_per_epoch: int | None = None,
         n_models: int = 1,
         init_from: Any = None,
         offset: Literal["auto"] | None = "auto",
+        class_weight: Literal["balanced"] | None = None,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
         unlabelled: Category | None = None,
@@ -115,6 +138,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.n_models = n_models
         self.init_from = init_from
         self.offset = offset
+        self.class_weight = class_weight
         self.node_columns = node_columns
         self.edge_columns = edge_columns
         self.unlabelled = unlabelled
@@ -130,8 +154,6 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             "objective": InfoGraphStar(1e-3, "random", "graph", False, information),
             "encoder": Auto(layers=None, readout="sum", norm=True, learn_eps=False, node_features="auto"),
             "schedule": Plateau(factor=0.7, patience=5, floor=1e-6),
-        }
-        given |= {
             "dim": 128,
             "epochs": 500,
             "lr": 1e-3,
@@ -142,9 +164,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         return cls(**{**given, **changed})
 
     def _parts(self) -> dict[str, Any]:
-        name = self.chosen_ or CANDIDATES[0] if self.objective == "auto" else self.objective
+        name = self.chosen_ or NETWORK if self.objective == "auto" else self.objective
         objective = OBJECTIVES[name]() if isinstance(name, str) else name
-        schedule = Plateau() if isinstance(self.schedule, str) else self.schedule
+        schedule = SCHEDULES[self.schedule]() if isinstance(self.schedule, str) else self.schedule
         return {"encoder": encoder_spec(self.encoder), "objective": objective, "schedule": schedule}
 
     # ---- what regression and classification differ in
@@ -164,8 +186,13 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
         """What is known of the targets before a network learns; nothing."""
 
-    def _measure_errors(self, graphs: GraphSet, held_out: tuple[GraphSet, AnyTargets] | None) -> None:
-        """Keep how wrong the model is on graphs that it did not learn from; nothing."""
+    def _calibrate(self, judged: Judged, graphs: GraphSet) -> None:
+        """Keep what networks give for graphs that they did not learn from; beside them those they did."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Be as before the first `fit` in all that it may leave unset."""
+        self.chosen_, self.errors_, self.inputs_, self.head_ = "", {}, "", ""
 
     def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
         """What is left of the targets."""
@@ -203,8 +230,11 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """
         check_parameters(self)
         check_unlabelled(self.unlabelled)
+        self._forget()
         if self.objective == "auto":
-            return self._choose(graphs, y, validation, watchers)
+            return self._choose(
+                graphs, y, validation, {"checkpoint": checkpoint, "resume": resume, "watchers": watchers}
+            )
         known, make_encoder = self._start(graphs)
         targets = self._targets(y, check_enough(known))
         labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(known))
@@ -228,27 +258,34 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                     identity[f"checksum of the {name} labels"] = each[1].checksum
             keep["identity"] = identity
         self.models_, self.history_, self._elements = [], [], elements_of(known)
-        self.error_bars_, self.inputs_ = None, ""
+        self._unseen: tuple[IntArray, Rows] | None = None
         for member in range(self.n_models):
-            history = self._train(
-                member, make_encoder, task, (known, values, labelled, everyone), held_out, watchers, **keep
-            )
+            data = Data(known, values, labelled, everyone)
+            history = self._train(member, make_encoder, task, data, held_out, watchers, **keep)
             extra = {"model": float(member + 1)} if self.n_models > 1 else {}
             self.history_ += [{**extra, **record} for record in history]
-        self._measure_errors(known[everyone], held_out)
+        if self._unseen is not None:
+            rows, unseen = self._unseen
+            self._calibrate(Judged(known[rows], targets.of(rows), unseen[None]), known[rows])
+        elif held_out is not None:
+            outputs = np.stack([self._network_outputs(model, held_out[0]) for model in self.models_])
+            self._calibrate(Judged(*held_out, outputs), known[everyone])
+        del self._unseen
         return self
 
-    def _choose(self, graphs: Any, y: Any, validation: Any, watchers: Sequence[Watcher]) -> Self:
+    def _choose(self, graphs: Any, y: Any, validation: Any, keep: dict[str, Any]) -> Self:
         """Fit every candidate, hold some labelled graphs out, and be the one with the least error on them."""
         held_out, fitted = HELD_OUT if validation is None else validation, {}  # type: Any, dict[str, Self]
-        for name in CANDIDATES:
-            model = changed(self, {"objective": name})
-            fitted[name] = model.fit(graphs, y, validation=held_out, watchers=watchers)
-        errors = {name: least_error(model.history_) for name, model in fitted.items()}
+        simple = changed(self, {"objective": "vectors"})
+        simple.init_from = simple._donor(graphs)  # is fitted once
+        fitted["vectors"] = copy.copy(simple).fit(graphs, y, validation=held_out)
+        network = changed(self, {"objective": NETWORK})
+        fitted[NETWORK] = network.fit(graphs, y, validation=held_out, **keep)
+        errors = {name: _choosing_error(model.history_) for name, model in fitted.items()}
         chosen = min(errors, key=lambda name: errors[name])
         best = fitted[chosen]
-        if best.inputs_ and not isinstance(held_out, tuple):  # nothing is left to choose: learn from all
-            best = changed(self, {"objective": chosen}).fit(graphs, y, watchers=watchers)
+        if best.inputs_ and validation is None:  # nothing is left to choose: learn from all
+            best = simple.fit(graphs, y)
         settings = self.get_params(deep=False)
         for name, value in vars(best).items():
             if name not in settings:
@@ -288,25 +325,24 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known)
 
     def _solve(
-        self, predictor: Predictor, objective: Vectors, task: Task, data: Any, held_out: Any, seed: int
+        self, predictor: Predictor, objective: Vectors, task: Task, data: Data, held_out: Any, seed: int
     ) -> list[Epoch]:
         """Fit the head of a predictor whose encoder stays as it is; the history has one record."""
-        graphs, values, labelled, _ = data
-        began, device = time.perf_counter(), choose_device(self.device)
-        encoder, rows = predictor.encoder, labelled
+        began, rows = time.perf_counter(), data.labelled
         if self.n_models > 1:  # networks of an ensemble differ in the labels that they see
-            rows = np.sort(np.random.default_rng(seed).choice(labelled, len(labelled)))
-        learned = graphs[rows]
+            few = np.random.default_rng(seed).permutation(rows)[: max(2, round(SEEN * len(rows)))]
+            rows = np.sort(few)
+        learned, values = data.graphs[rows], data.values[rows].cpu().numpy()
         molecules = learned.schema.column("graph", SMILES.name) is not None
         if not self.inputs_:  # the first network chooses for all
             self._descriptors = descriptor_names() if "descriptors" in objective.needs(molecules) else ()
-        asked = self.inputs_.split("+") if self.inputs_ else objective.needs(molecules)
-        parts = {part: self._input(part, learned, encoder) for part in asked}
-        solved = objective.solve(parts, values[rows].cpu().numpy(), task, seed)
-        predictor.head, self.inputs_ = solved.head.to(device).eval(), solved.inputs
-        if self.error_bars_ is None and isinstance(task, Regression):
-            wrong = np.abs(solved.unseen - values[rows].cpu().numpy()) * np.array(self.scaler_.scale)
-            self.error_bars_ = ErrorBars.fit(self._input("vectors", learned, encoder), wrong)
+        else:
+            objective = replace(objective, inputs=self.inputs_, head=cast(Any, self.head_))
+        parts = {part: self._input(part, learned, predictor.encoder) for part in objective.needs(molecules)}
+        solved = objective.solve(parts, values, task, seed)
+        predictor.head = solved.head.to(choose_device(self.device)).eval()
+        self.inputs_, self.head_ = solved.inputs, solved.kind
+        self._unseen = self._unseen or (rows, solved.unseen)
         record = {"epoch": 1, "loss": min(solved.errors.values())}
         record |= {f"missed by {name}": error for name, error in solved.errors.items()}
         if held_out is not None:
@@ -337,14 +373,14 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         member: int,
         make_encoder: Callable[[], GraphEncoder],
         task: Task,
-        data: tuple[GraphSet, Tensor, IntArray, IntArray],
+        data: Data,
         held_out: tuple[GraphSet, AnyTargets] | None,
         watchers: Sequence[Watcher],
         checkpoint: str | Path | None,
         resume: bool,
         identity: dict[str, Any],
     ) -> list[Epoch]:
-        """Train one network and give its history. `data`: graphs, values, who is labelled, who is learned."""
+        """Train one network and give its history."""
         parts, seed, device = self._parts(), self.random_state + member, choose_device(self.device)
         objective, schedule = parts["objective"], parts["schedule"]
         if objective.for_classes and isinstance(task, Regression):
@@ -358,14 +394,15 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         predictor: Any = network[objective.predicts]
         predictor.encoder.check_sees(self.schema_)
         self.models_.append(predictor)
-        graphs, values, labelled, everyone = data
+        size, usual = self.batch_size, min(max(BATCHES[0], len(data.labelled) // FEWEST), BATCHES[1])
+        size = usual if isinstance(size, str) else size
         loader = step_loader(
-            predictor.encoder.source(graphs, device),
-            values.to(device),
-            labelled,
-            everyone if objective.needs_unlabelled else everyone[:0],
-            batch_size=self.batch_size,
-            n_updates=self.steps_per_epoch or max(-(-len(labelled) // self.batch_size), FEWEST),
+            predictor.encoder.source(data.graphs, device),
+            data.values.to(device),
+            data.labelled,
+            data.everyone if objective.needs_unlabelled else data.everyone[:0],
+            batch_size=size,
+            n_updates=self.steps_per_epoch or max(-(-len(data.labelled) // size), FEWEST),
             seed=seed,
         )
         validate: Callable[[], Epoch] | None = None
@@ -477,12 +514,14 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             self.models_.append(model.to(choose_device(self.device)).eval())
 
     def _learned(self) -> dict[str, Any]:
-        own = {"inputs": self.inputs_, "descriptors": self._descriptors, "elements": self._elements}
-        return {**super()._learned(), **own}
+        own = {"inputs": self.inputs_, "head": self.head_, "descriptors": self._descriptors}
+        return {**super()._learned(), **own, "elements": self._elements, "errors": self.errors_}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         super()._set_learned(learned)
-        self._elements, self.inputs_ = list(learned["elements"]), learned.get("inputs", "")
+        self._forget()
+        self._elements, self.errors_ = list(learned["elements"]), learned.get("errors", {})
+        self.inputs_, self.head_ = learned.get("inputs", ""), learned.get("head", "")
         self._descriptors = tuple(learned.get("descriptors", ()))
 
     def _fitted_settings(self) -> dict[str, Any]:
@@ -510,6 +549,12 @@ def _hold_out(share: Any, targets: AnyTargets, labelled: IntArray, seed: int) ->
             f"validation={share}: {len(labelled)} labelled graphs are too few to hold {count} of them out"
         )
     return np.sort(order[:count])
+
+
+def _choosing_error(history: Sequence[Epoch]) -> float:
+    """The error of the epoch that was kept: by ROC-AUC where there is one."""
+    best = min(history, key=lambda record: record.get(ERROR, math.inf))
+    return 1 - best[AREA] if not math.isnan(best.get(AREA, math.nan)) else best.get(ERROR, math.inf)
 
 
 def elements_of(graphs: GraphSet) -> list[str]:

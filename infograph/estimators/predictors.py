@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import (
@@ -28,12 +29,14 @@ from infograph.data.labels import (
 from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import BadRows
 from infograph.estimators.folder import State
-from infograph.estimators.intervals import MOST, ErrorBars
-from infograph.estimators.labelled import AnyTargets, Rows, SemiSupervised
+from infograph.estimators.intervals import MOST, ErrorBars, conformal_quantile
+from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised
 from infograph.estimators.offset import Offset
 from infograph.objectives.objective import Classification, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors
-from infograph.progress import Epoch
+from infograph.progress import AREA, ERROR, Epoch
+
+TEMPERATURES = tuple(2 ** (n / 4) for n in range(-8, 17))  # a quarter to sixteen
 
 
 class InfoGraphRegressor(SemiSupervised):
@@ -86,6 +89,7 @@ class InfoGraphRegressor(SemiSupervised):
 
     task = "regression"
     scaler_: Scaler
+    error_bars_: ErrorBars | None = None
 
     def predict(  # type: ignore[override]
         self,
@@ -129,12 +133,15 @@ class InfoGraphRegressor(SemiSupervised):
         rows = self._checked_outputs(graphs, errors, three, times=3)
         return tuple(np.split(rows, 3, axis=1))
 
-    def _measure_errors(self, graphs: GraphSet, held_out: tuple[GraphSet, AnyTargets] | None) -> None:
-        if held_out is None or self.error_bars_ is not None:
-            return
-        wrong = np.abs(self._outputs(held_out[0]) - cast(Targets, held_out[1]).values)
-        vectors = [self._vectors(self._source(each)) for each in (held_out[0], graphs[:MOST])]
+    def _calibrate(self, judged: Judged, graphs: GraphSet) -> None:
+        found = np.mean([self._finish(each, judged.graphs) for each in judged.outputs], axis=0)
+        wrong = np.abs(found - cast(Targets, judged.targets).values)
+        vectors = [self._vectors(self._source(each)) for each in (judged.graphs, graphs[:MOST])]
         self.error_bars_ = ErrorBars.fit(vectors[0], wrong, vectors[1])
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.error_bars_ = None
 
     def _state(self) -> State:
         bars = {} if self.error_bars_ is None else vars(self.error_bars_)
@@ -157,6 +164,8 @@ class InfoGraphRegressor(SemiSupervised):
         return found.like(known.names, known.units)
 
     def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+        if self.class_weight is not None:
+            raise InvalidParameter("class_weight is for classes: use InfoGraphClassifier, or None")
         known = cast(Targets, targets)
         unknown = np.flatnonzero(np.isnan(known.values[labelled]).all(axis=0))
         if len(unknown):
@@ -225,12 +234,64 @@ class InfoGraphClassifier(SemiSupervised):
     """
 
     task = "classification"
+    temperature_: float = 1.0
+    surprise_: Rows | None = None
 
     def predict_proba(
         self, graphs: Any, *, return_std: bool = False, errors: BadRows = "raise"
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The probability of every class, in the order of `classes_`; and its spread on request. (G, C)."""
         return self._with_spread(graphs, errors) if return_std else self._checked_outputs(graphs, errors)
+
+    def predict_set(
+        self, graphs: Any, coverage: float = 0.9, *, errors: BadRows = "raise"
+    ) -> NDArray[np.bool_]:
+        """Which classes each graph may have, so that its own is among them as often as asked. (G, C).
+
+        Split conformal: a class is in the set where its probability is not below what true classes of graphs
+        that the model did not learn from nearly always have (Sadinle et al. 2019). Graphs like those of the
+        training are assumed; a set may be empty.
+        """
+        self._check_fitted()
+        if self.surprise_ is None:
+            raise InvalidParameter(
+                f"coverage={coverage:g}: how sure this model is of graphs that it did not learn from is not "
+                f"known; one column of classes, with validation=0.2 or objective='vectors', is needed"
+            )
+        most = conformal_quantile(self.surprise_, coverage, "coverage")
+        return np.asarray(self._checked_outputs(graphs, errors) >= 1 - most)
+
+    def _calibrate(self, judged: Judged, graphs: GraphSet) -> None:
+        """Divide scores by what makes probabilities of graphs that were not learned from most likely."""
+        if self.inputs_ == "" and not self._several:  # heads of vectors are calibrated
+            known = cast(ClassTargets, judged.targets)
+            scores = torch.from_numpy(judged.outputs[:, known.labelled]).double()
+            wanted = torch.from_numpy(known.codes[known.labelled]).expand(len(scores), -1)
+            likely = [float(cross_entropy(scores.mT / t, wanted)) for t in TEMPERATURES]
+            self.temperature_ = TEMPERATURES[int(np.argmin(likely))]
+        if not self._several:
+            known = cast(ClassTargets, judged.targets)
+            shares = np.mean([self._finish(each, judged.graphs) for each in judged.outputs], axis=0)
+            rows = np.flatnonzero(known.labelled)
+            self.surprise_ = np.sort(1 - shares[rows, known.codes[rows]])
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.temperature_, self.surprise_ = 1.0, None
+
+    def _state(self) -> State:
+        return super()._state() | ({} if self.surprise_ is None else {"surprise": self.surprise_})
+
+    def _set_state(self, state: State) -> None:
+        super()._set_state({name: value for name, value in state.items() if name != "surprise"})
+        self.surprise_ = state.get("surprise")
+
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), "temperature": self.temperature_}
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        super()._set_learned(learned)
+        self.temperature_ = float(learned.get("temperature", 1.0))
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
         if isinstance(targets, TaskTargets):
@@ -249,13 +310,20 @@ class InfoGraphClassifier(SemiSupervised):
         self._remember(targets)
         if isinstance(targets, TaskTargets):
             values = np.full(targets.values.shape, np.nan, np.float32)
-            values[labelled] = targets.values[labelled]
-            return torch.from_numpy(values), Tasks(targets.n_targets)
+            given = values[labelled] = targets.values[labelled]
+            rare, common = np.nansum(given, axis=0), np.nansum(1 - given, axis=0)
+            weights = common / np.maximum(rare, 1)
+            return torch.from_numpy(values), Tasks(targets.n_targets, self._weights(weights))
         known = cast(ClassTargets, targets)
-        return torch.from_numpy(known.codes), Classification(len(known.classes))
+        counts = np.bincount(known.codes[labelled], minlength=len(known.classes))
+        weights = len(labelled) / (len(counts) * np.maximum(counts, 1))
+        return torch.from_numpy(known.codes), Classification(len(known.classes), self._weights(weights))
+
+    def _weights(self, balanced: Rows) -> tuple[float, ...]:
+        return () if self.class_weight is None else tuple(balanced.tolist())
 
     def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
-        scores = torch.from_numpy(outputs).double()
+        scores = torch.from_numpy(outputs).double() / self.temperature_
         return (scores.sigmoid() if self._several else torch.softmax(scores, 1)).numpy()
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
@@ -266,7 +334,10 @@ class InfoGraphClassifier(SemiSupervised):
                 if len(np.unique(given[there := ~np.isnan(given)])) == 2
             ]
             mean = float(np.mean(areas)) if areas else math.nan
-            return {"validation": 1 - mean, "validation roc_auc": mean}
+            return {ERROR: 1 - mean, AREA: mean}
         known = cast(ClassTargets, targets)
-        wrong = predicted.argmax(axis=1) != known.codes
-        return {"validation": float(wrong[known.labelled].mean())}
+        found, given = predicted[known.labelled], known.codes[known.labelled]
+        wrong = {ERROR: float(np.mean(found.argmax(axis=1) != given))}
+        if len(known.classes) != 2 or len(np.unique(given)) != 2:
+            return wrong
+        return wrong | {AREA: float(roc_auc_score(given, found[:, 1]))}

@@ -128,11 +128,13 @@ class Classification:
     """One of C classes per graph."""
 
     n_outputs: int  # C
+    weights: tuple[float, ...] = ()  # of the classes; none for 1 each
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The cross-entropy of the known classes; a negative one is no target. (B, C), (B,) -> scalar."""
         known = targets >= 0
-        return cross_entropy(outputs[known], targets[known])
+        weight = outputs.new_tensor(self.weights) if self.weights else None
+        return cross_entropy(outputs[known], targets[known], weight)
 
     def distance(self, outputs: Tensor, others: Tensor) -> Tensor:
         """The mean squared difference of the probabilities, as Mean Teacher has it."""

@@ -29,6 +29,7 @@ INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them 
     "vectors+descriptors": ("ridge", "gp", "svm"),
     "fingerprints+descriptors": ("forest",),
 }
+Weights = tuple[float, ...]
 LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
 MOST = 3000  # labelled graphs of support vectors that are fitted without being asked for
 PENALTIES = tuple(10.0**power for power in range(-5, 4))
@@ -85,9 +86,9 @@ class Vectors(Objective):
                 best = inputs, kind, *fit
         inputs, kind, made, unseen = best
         if isinstance(task, Classification):
-            made, unseen = _calibrated(made, unseen, values)
+            made, unseen = _calibrated(made, unseen, values, task.weights)
         elif isinstance(task, Tasks):
-            made, unseen = _calibrated_each(made, unseen, values)
+            made, unseen = _calibrated_each(made, unseen, values, task.weights)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
 
     def _choices(self, parts: Mapping[str, Floats], n_graphs: int) -> Iterator[tuple[str, Kind]]:
@@ -141,18 +142,22 @@ def _missed(unseen: Floats, wanted: Floats) -> float:
     return float(np.mean(np.nanmean((unseen - wanted) ** 2, axis=0) / np.where(spread > 0, spread, 1.0)))
 
 
-def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any]) -> Fit:
-    """A head whose scores of classes are logits, by logistic regression on what it said of unseen graphs."""
+def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any], weights_of: Weights) -> Fit:
+    """A head whose scores of classes are logits, by logistic regression on what it said of unseen graphs.
+
+    Weights of classes are those that they have in the likelihood, which moves the logits by their logarithms.
+    """
     from sklearn.linear_model import LogisticRegression
 
     fit = LogisticRegression(C=100.0, max_iter=1000).fit(unseen, classes)
     weights, bias = fit.coef_, fit.intercept_
     if len(weights) == 1:  # of two classes the first scores 0
         weights, bias = np.vstack([0 * weights, weights]), np.append(0.0, bias)
+    bias = bias + np.log(weights_of or 1.0)
     return Fit([*parts, _linear(weights.T, bias)], unseen @ weights.T + bias)
 
 
-def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats) -> Fit:
+def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats, weights_of: Weights) -> Fit:
     """The same for columns of two classes, each by itself."""
     from sklearn.linear_model import LogisticRegression
 
@@ -165,6 +170,7 @@ def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats) -> 
             weights[column, column], bias[column] = fit.coef_[0, 0], fit.intercept_[0]
         else:
             bias[column] = np.log((share + 0.01) / (1.01 - share))
+    bias += np.log(weights_of or 1.0)
     return Fit([*parts, _linear(weights, bias)], unseen @ weights + bias)
 
 
