@@ -261,17 +261,57 @@ def vectors(
     role = [name for name, each in SETS.items() if each.role == data]
     columns = role or pick_names("data set", opt.names(data) or [], SETS)
     rows = pick_names("method", opt.names(method) or [], METHODS)
-    first, _, last = seeds.partition("-")
-    if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) < int(first):
-        raise opt.refused(f"{seeds!r}, expected such as 0-9", "seeds")
-    found = running.run([vector_cells(columns, rows, range(int(first), int(last or first) + 1))])
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for each in found:
-        groups.setdefault((each["settings"]["data"], each["settings"]["method"]), []).append(each)
+    found = running.run([vector_cells(columns, rows, _seeds(seeds))])
     lines, content = [], []
-    for (name, of), results in sorted(groups.items()):
+    for (name, of), results in sorted(_by_method(found).items()):
         known = [Evaluation.from_dict(each["evaluation"]) for each in results if "evaluation" in each]
         score = merge(known).leak_free() if known else None
         content.append({"data": name, "method": of, "score": None if score is None else score.in_table[:2]})
         lines.append((name, of, results[0].get("empty", "") if score is None else str(score)))
     return content, [table(("data", "method", "score"), lines, texts=(1, 2))]
+
+
+@reproduce.command()
+@opt.verb
+def predictions(
+    running: RunOptions,
+    data: Annotated[str, opt.option("Sets, or one role: choosing, unseen, finalists.", "A,B")],
+    method: Annotated[str, opt.option("Methods; all for all.", "A,B")] = "all",
+    seeds: Annotated[str, opt.option("The first and the last seed.", "A-B")] = "0-4",
+) -> Output:
+    """What predictions are worth on the sets of docs/choosing_predictions.md.
+
+    Examples:
+        infograph reproduce predictions --data ESOL --method auto,forest --seeds 0-1
+    """
+    import numpy as np
+
+    from infograph.cells import pick_names
+    from infograph.paper.predictions import METHODS, SETS, prediction_cells
+
+    role = [name for name, each in SETS.items() if each.role == data]
+    columns = role or pick_names("set", opt.names(data) or [], SETS)
+    rows = pick_names("method", opt.names(method) or [], METHODS)
+    found = running.run([prediction_cells(columns, rows, _seeds(seeds))])
+    lines, content = [], []
+    for (name, of), results in sorted(_by_method(found).items()):
+        scores = np.array([each["test"] for each in results])
+        content.append({"data": name, "method": of, "figure": SETS[name].figure, "scores": scores.tolist()})
+        spread = f" ± {scores.std(ddof=1):.3g}" if len(scores) > 1 else ""
+        lines.append((name, of, f"{scores.mean():.4g}{spread}", SETS[name].figure))
+    return content, [table(("data", "method", "test", "figure"), lines, texts=(1, 3))]
+
+
+def _seeds(text: str) -> range:
+    """`0-9` or `3`."""
+    first, _, last = text.partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) < int(first):
+        raise opt.refused(f"{text!r}, expected such as 0-9", "seeds")
+    return range(int(first), int(last or first) + 1)
+
+
+def _by_method(found: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for each in found:
+        groups.setdefault((each["settings"]["data"], each["settings"]["method"]), []).append(each)
+    return groups

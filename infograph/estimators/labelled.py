@@ -50,6 +50,7 @@ AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
 NETWORK = "infograph*"  # that objective="auto" tries beside "vectors"
 HELD_OUT = 0.2  # of the labelled graphs, to choose by
+MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
 SEEN = 0.8  # of the labelled graphs, by each head of an ensemble
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
 BATCHES = (20, 128)  # labelled graphs per update, at least and at most
@@ -322,7 +323,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         if self.node_columns is None and known.schema.option("hydrogens") is False:
             return InfoGraph.from_pretrained("molecules")
         beside = ("encoder", "node_columns", "edge_columns", "device", "random_state", "verbose")
-        return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known)
+        some = np.sort(np.random.default_rng(self.random_state).permutation(len(known))[:MOST_FITTED])
+        return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known[some])
 
     def _solve(
         self, predictor: Predictor, objective: Vectors, task: Task, data: Data, held_out: Any, seed: int

@@ -15,6 +15,7 @@ from statistics import median
 from infograph.cells import Busy, Cell, Result, run_cell
 from infograph.evaluate.published import paper_table1
 from infograph.jobs import Lost, run
+from infograph.paper.predictions import compute_predictions
 from infograph.paper.table1 import compute_table1, table1_cells, variant_cells
 from infograph.paper.table2 import compute_table2, plan_table2
 from infograph.paper.vectors import compute_vectors
@@ -111,7 +112,8 @@ def _one(cell: Cell, results: Path, until: float | None, watcher: Watcher = _loo
 
 def compute(cell: Cell, work: Path, watchers: Sequence[Watcher] = ()) -> Result:
     """The result of a cell of any table."""
-    table = {"table2": compute_table2, "vectors": compute_vectors}.get(cell.table, compute_table1)
+    others = {"table2": compute_table2, "vectors": compute_vectors, "predictions": compute_predictions}
+    table = others.get(cell.table, compute_table1)
     return table(cell, work, watchers=watchers)
 
 
