@@ -15,6 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.methods import SETS
+from benchmarks.prediction_tables import (
+    candidates_table,
+    coverage_table,
+    labels_figure,
+    labels_table,
+    measured_table,
+    ordered_table,
+    read_predictions,
+)
 from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
 from benchmarks.vector_tables import candidate_tables, gain_figure, gain_table
@@ -267,12 +276,25 @@ def render_reference(text: str) -> str:
 
 def render_results(text: str) -> str:
     """docs/results.md with its table made anew."""
-    return _filled(text, {"vectors": gain_table(RESULTS)})
+    found = read_predictions(RESULTS)
+    blocks = {
+        "vectors": gain_table(RESULTS),
+        "predictions": measured_table(found),
+        "predictions:ordered": ordered_table(found),
+        "predictions:labels": labels_table(found),
+        "predictions:coverage": coverage_table(found),
+    }
+    return _filled(text, blocks)
 
 
 def render_choosing(text: str) -> str:
     """docs/choosing_defaults.md with what was tried."""
     return _filled(text, {"candidates": candidate_tables(RESULTS)})
+
+
+def render_choosing_predictions(text: str) -> str:
+    """docs/choosing_predictions.md with what was tried."""
+    return _filled(text, {"candidates": candidates_table(read_predictions(RESULTS))})
 
 
 def _filled(text: str, blocks: dict[str, str]) -> str:
@@ -290,7 +312,9 @@ PAGES = {
     "docs/reference.md": render_reference,
     "docs/results.md": render_results,
     "docs/choosing_defaults.md": render_choosing,
+    "docs/choosing_predictions.md": render_choosing_predictions,
     "docs/training_gain.svg": lambda _: gain_figure(RESULTS),
+    "docs/labels.svg": lambda _: labels_figure(read_predictions(RESULTS)),
 }
 
 

@@ -79,9 +79,9 @@ TRAINED = {
     "untrained": UntrainedGIN(dim=12, encoder=GIN(layers=2)),
 }
 LABELLED = {
-    "regressor": InfoGraphRegressor(**FEW),
+    "regressor": InfoGraphRegressor("infograph*", **FEW),
     "mean teacher": InfoGraphRegressor(MeanTeacher(noise=0.1), **FEW),
-    "classifier": InfoGraphClassifier(**{**FEW, "encoder": "enn-s2s"}, edge_columns=["bond"]),
+    "classifier": InfoGraphClassifier("infograph*", **{**FEW, "encoder": "enn-s2s"}, edge_columns=["bond"]),
     "two networks": InfoGraphClassifier("infograph", **FEW, n_models=2),
     "vat": InfoGraphClassifier("vat", **{**FEW, "encoder": Auto(readout="mean", learn_eps=True)}),
 }

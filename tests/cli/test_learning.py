@@ -31,7 +31,7 @@ def test_a_csv_with_gaps_becomes_a_model(run, table, tmp_path):
         assert text in done.out
     graphs = read_graphs(table)
     parts = make_parts(graphs, ["logS"])
-    expected = InfoGraphRegressor(epochs=2, dim=16).fit(
+    expected = InfoGraphRegressor("infograph*", epochs=2, dim=16).fit(
         parts.train, parts.y, validation=(parts.validation, parts.y)
     )
     assert np.array_equal(load(model).predict(graphs), expected.predict(graphs))

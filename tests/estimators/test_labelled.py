@@ -166,7 +166,9 @@ def test_held_out_labels_choose_the_epoch_and_nothing_else(objective, graphs, nu
     y = numbers[:, 0]
     chosen = held_out(graphs, y)
     assert len(chosen) == round(0.25 * np.sum(~np.isnan(y)))  # drawn from the labelled only
-    model, changed = (regressor(objective, schedule=Plateau(patience=100)) for _ in range(2))  # steady rate
+    model, changed = (
+        regressor(objective, schedule=Plateau(patience=100), offset=None) for _ in range(2)
+    )  # steady rate
     model.fit(graphs, y, validation=0.25)
     other = y.copy()
     other[chosen] += 500
@@ -211,7 +213,7 @@ def test_validation_figures(graphs, numbers, classes):
     assert [best["validation y_0"], best["validation y_1"]] == pytest.approx(wrong.tolist(), rel=1e-6)
     assert best["validation"] == pytest.approx(np.mean(wrong / model.scaler_.scale), rel=1e-6)
     judged = (graphs[20:30], ["large" if size > 17 else "small" for size in graphs.sizes[20:30]])
-    model = InfoGraphClassifier(**QUICK).fit(graphs, classes, validation=judged)
+    model = InfoGraphClassifier("infograph*", **QUICK).fit(graphs, classes, validation=judged)
     wrong = np.mean(model.predict(judged[0]) != np.array(judged[1]))
     assert min(errors(model)) == pytest.approx(wrong)
 
@@ -238,13 +240,16 @@ def test_targets_of_validation_are_found_by_name(graphs):
 def test_a_label_that_means_unlabelled(graphs):
     graphs = graphs[:30]
     y = np.where(np.arange(30) < 20, graphs.sizes, -999).astype(float)
-    model = InfoGraphRegressor(**QUICK, unlabelled=-999).fit(graphs, y)
-    expected = InfoGraphRegressor(**QUICK).fit(graphs, np.where(y == -999, np.nan, y))
+    model = InfoGraphRegressor("infograph*", **QUICK, unlabelled=-999).fit(graphs, y)
+    expected = InfoGraphRegressor("infograph*", **QUICK).fit(graphs, np.where(y == -999, np.nan, y))
     assert np.array_equal(model.predict(graphs), expected.predict(graphs))
-    judged = InfoGraphRegressor(**QUICK, unlabelled=-999).fit(graphs, y, validation=(graphs, y))
+    judged = InfoGraphRegressor("infograph*", **QUICK, unlabelled=-999).fit(graphs, y, validation=(graphs, y))
     assert judged.history_[0]["validation"] < 100
     codes = np.where(np.arange(30) < 20, np.arange(30) % 2, -1)
-    assert InfoGraphClassifier(**QUICK, unlabelled=-1).fit(graphs, codes).classes_.tolist() == [0, 1]
+    assert InfoGraphClassifier("infograph*", **QUICK, unlabelled=-1).fit(graphs, codes).classes_.tolist() == [
+        0,
+        1,
+    ]
 
 
 # ---- ensembles
@@ -277,7 +282,7 @@ def test_ensembles_of_classes(graphs, classes, tmp_path):
 
 def test_a_class_seen_once_is_warned_of(graphs):
     with pytest.warns(TargetWarning, match=r"1 of 2 classes have a single labelled graph \('b'\)") as caught:
-        model = InfoGraphClassifier(**QUICK).fit(graphs, ["a"] * 9 + ["b"] + [None] * 30)
+        model = InfoGraphClassifier("infograph*", **QUICK).fit(graphs, ["a"] * 9 + ["b"] + [None] * 30)
     assert len(caught) == 1 and model.predict_proba(graphs).shape == (40, 2)
 
 
@@ -314,7 +319,7 @@ def test_auto_looks_at_what_the_graphs_have(graphs):
     weighted = as_graphset(lengths, weight="length")
     assert auto(weighted, np.arange(6)) == ("GIN", 4)
     with pytest.raises(InvalidParameter, match="'enn-s2s' has no use for the weight 'length'"):
-        InfoGraphRegressor(**{**QUICK, "encoder": "enn-s2s"}).fit(weighted, np.arange(6))
+        InfoGraphRegressor("infograph*", **{**QUICK, "encoder": "enn-s2s"}).fit(weighted, np.arange(6))
 
 
 def test_large_graphs_with_positions():
@@ -322,7 +327,7 @@ def test_large_graphs_with_positions():
     columns = (replace(c, used=c.role != "position") for c in graphs.schema.node)  # as files have it
     graphs = replace(graphs, schema=graphs.schema.replace("node", columns))
     with pytest.warns(UserWarning, match="does not see the coordinates"):
-        model = InfoGraphRegressor(**QUICK).fit(graphs, [1.0, 2.0, 3.0])
+        model = InfoGraphRegressor("infograph*", **QUICK).fit(graphs, [1.0, 2.0, 3.0])
     assert isinstance(model.encoder_, GIN)  # all pairs of 300 nodes are too many unless they are asked for
     asked = InfoGraphRegressor("supervised", **{**QUICK, "epochs": 1, "encoder": "enn-s2s"})
     asked.set_params(steps_per_epoch=1).fit(graphs, [1.0, 2.0, 3.0])
@@ -339,18 +344,18 @@ def test_init_from_an_unsupervised_model(graphs, folder, tmp_path):
         assert torch.equal(tensor, model._encoder.state_dict()[name]), name
     before = donor.transform(graphs)
     assert np.array_equal(model.transform(graphs), before)
-    trained = InfoGraphClassifier(**QUICK, init_from=start).fit(graphs)
+    trained = InfoGraphClassifier("infograph*", **QUICK, init_from=start).fit(graphs)
     assert not np.allclose(trained.transform(graphs), before)
     assert np.array_equal(donor.transform(graphs), before)  # which stays what it is
     loaded = infograph.load(trained.save(tmp_path / "trained"))
     assert np.array_equal(loaded.predict_proba(graphs), trained.predict_proba(graphs))
-    other = InfoGraphRegressor(**{**QUICK, "epochs": 0}, init_from=trained)  # of another task
+    other = InfoGraphRegressor("infograph*", **{**QUICK, "epochs": 0}, init_from=trained)  # of another task
     other.fit(graphs, graphs.sizes)
     assert np.array_equal(other.transform(graphs), trained.transform(graphs))
 
 
 def test_an_element_that_no_training_molecule_had():
-    model = InfoGraphRegressor(**QUICK).fit(SMILES, VALUES)
+    model = InfoGraphRegressor("infograph*", **QUICK).fit(SMILES, VALUES)
     with pytest.warns(UnknownCategoryWarning, match="no training molecule has the element Si, Se") as caught:
         predicted = model.predict(["C[Si]C", "CO", "C[Se]C"])
     assert len(caught) == 1
@@ -362,7 +367,7 @@ def test_coordinates_of_networkx_graphs_are_seen_as_distances():
     graphs = [nx.path_graph(5) for _ in range(8)]
     for graph in graphs:
         nx.set_node_attributes(graph, {node: rng.normal(size=2).tolist() for node in graph}, "pos")
-    model = InfoGraphRegressor(**QUICK, node_columns=["pos"]).fit(graphs, np.arange(8.0))
+    model = InfoGraphRegressor("infograph*", **QUICK, node_columns=["pos"]).fit(graphs, np.arange(8.0))
     assert isinstance(model.encoder_, ENN)
     moved = [graph.copy() for graph in graphs]
     for graph in moved:
@@ -383,7 +388,7 @@ def test_mutag_with_twenty_labels():
     hidden = ~np.isin(np.arange(len(mutag)), rng.permutation(len(mutag))[:20])
     y = np.where(mutag.values("graph", "y") == 1, "mutagenic", "harmless").astype(object)
     given = np.where(hidden, None, y)
-    model = InfoGraphClassifier(dim=32, epochs=4, steps_per_epoch=20).fit(mutag, given)
+    model = InfoGraphClassifier("infograph*", dim=32, epochs=4, steps_per_epoch=20).fit(mutag, given)
     accuracy = np.mean(model.predict(mutag[hidden]) == y[hidden])
     assert accuracy > np.mean(y[hidden] == "mutagenic")
     assert model.score(mutag, np.where(hidden, y, None)) == pytest.approx(accuracy)
@@ -394,7 +399,9 @@ def test_qm9_in_its_unit():
     graphs = read_qm9(datasets.wheel_folder(entry_for("QM9")), limit=150)
     y = graphs.values("graph", "alpha").astype(float)
     hidden = np.where(np.arange(len(y)) % 3 == 0, y, np.nan)
-    model = InfoGraphRegressor(**{**QUICK, "dim": 16, "lr": 3e-3, "epochs": 3, "steps_per_epoch": 15})
+    model = InfoGraphRegressor(
+        "infograph*", **{**QUICK, "dim": 16, "lr": 3e-3, "epochs": 3, "steps_per_epoch": 15}
+    )
     model.fit(graphs, hidden, validation=(graphs[1::3], y[1::3]))
     assert isinstance(model.encoder_, ENN)
     errors = [record["validation"] for record in model.history_]

@@ -61,7 +61,7 @@ def vectors():
 
 @functools.cache
 def regressor():
-    return InfoGraphRegressor(**QUICK).fit(graphs(), HALF)
+    return InfoGraphRegressor("infograph*", **QUICK).fit(graphs(), HALF)
 
 
 @functools.cache
@@ -80,23 +80,29 @@ def unsupervised(given=None, **settings):
 
 
 def numbers(y=HALF, validation=None, **settings):
-    return lambda: InfoGraphRegressor(**{**QUICK, **settings}).fit(graphs(), y, validation=validation)
+    return lambda: InfoGraphRegressor("infograph*", **{**QUICK, **settings}).fit(
+        graphs(), y, validation=validation
+    )
 
 
 def judged(*pair, of=tuple):
-    return lambda: InfoGraphRegressor(**QUICK).fit(graphs(), HALF, validation=of([graphs(), *pair]))
+    return lambda: InfoGraphRegressor("infograph*", **QUICK).fit(
+        graphs(), HALF, validation=of([graphs(), *pair])
+    )
 
 
 def classes(y, judged=None, **settings):
     def call():
         validation = None if judged is None else (graphs(), judged)
-        return InfoGraphClassifier(**{**QUICK, **settings}).fit(graphs(), y, validation=validation)
+        return InfoGraphClassifier("infograph*", **{**QUICK, **settings}).fit(
+            graphs(), y, validation=validation
+        )
 
     return call
 
 
 def judged_by_name(pair):
-    return lambda: InfoGraphRegressor(**QUICK).fit(graphs(), "a", validation=pair())
+    return lambda: InfoGraphRegressor("infograph*", **QUICK).fit(graphs(), "a", validation=pair())
 
 
 SETTINGS = [
@@ -119,7 +125,7 @@ SETTINGS = [
     (numbers(unlabelled=[1]), r"unlabelled=\[1\]: expected one label, such as -1 or '\?'"),
     (numbers(init_from=3), "init_from=3: expected a fitted InfoGraph"),
     (classes([0, 1] * 12, encoder=WithoutBatch()), r"WithoutBatch has forward\(x, edge_index\): expected"),
-    (lambda: InfoGraphRegressor(**QUICK).fit(graphs()[:1], [1.0]), "needed"),
+    (lambda: InfoGraphRegressor("infograph*", **QUICK).fit(graphs()[:1], [1.0]), "needed"),
     (lambda: regressor().predict(graphs(), return_std=True), "one network and so no spread"),
     (numbers(validation=1.5), r"validation is 1\.5: expected a tuple \(graphs, y\), or a share"),
     (numbers(validation=True), "validation is True: expected"),

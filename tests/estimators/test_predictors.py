@@ -100,7 +100,9 @@ def test_what_minus_one_means():
 def test_rows_that_are_not_finite_are_never_given_out(monkeypatch):
     given, some = SMILES[:6], ["CCO", "oops", "CCN", "CCC"]  # the last one comes out as NaN
     vectors = InfoGraph(dim=8, epochs=1, encoder=GIN(layers=2)).fit(given)
-    labelled = InfoGraphClassifier(dim=8, epochs=1, encoder=GIN(layers=2)).fit(given, list("ababab"))
+    labelled = InfoGraphClassifier("infograph*", dim=8, epochs=1, encoder=GIN(layers=2)).fit(
+        given, list("ababab")
+    )
     mean = MeanPredictor().fit(given, np.arange(6.0))
     for model, inner, call, what in (
         (vectors, "_vectors", "transform", "vector"),

@@ -83,7 +83,7 @@ def test_a_regressor_starts_from_a_name(graphs, carried):
     target = np.arange(8.0)
     settings = {"dim": 12, "encoder": GIN(layers=2), "epochs": 1, "random_state": 1}
     by_name, by_folder = (
-        InfoGraphRegressor(init_from=start, **settings).fit(graphs, target).predict(graphs)
+        InfoGraphRegressor("infograph*", init_from=start, **settings).fit(graphs, target).predict(graphs)
         for start in ("mine", str(carried))
     )
     np.testing.assert_array_equal(by_name, by_folder)
@@ -140,5 +140,5 @@ def test_molecules_of_one_family_are_near(tmp_path):
 
 
 def test_a_regressor_starts_from_molecules():
-    model = InfoGraphRegressor(init_from="molecules", epochs=1).fit(SMILES[:4], np.arange(4.0))
+    model = InfoGraphRegressor("infograph*", init_from="molecules", epochs=1).fit(SMILES[:4], np.arange(4.0))
     assert model._encoder.dim == 512 and model.predict(["CCO"]).shape == (1,)

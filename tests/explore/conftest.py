@@ -53,7 +53,7 @@ def model(molecules: GraphSet) -> InfoGraph:
 
 @pytest.fixture(scope="session")
 def classifier(molecules: GraphSet) -> InfoGraphClassifier:
-    return InfoGraphClassifier(dim=8, epochs=1, encoder=Auto(layers=2)).fit(molecules, "active")
+    return InfoGraphClassifier("infograph*", dim=8, epochs=1, encoder=Auto(layers=2)).fit(molecules, "active")
 
 
 @pytest.fixture(scope="session")

@@ -35,12 +35,12 @@ def molecules(unit="mol/L"):
 
 @pytest.fixture(scope="module")
 def regressor():
-    return InfoGraphRegressor(**SMALL, n_models=2).fit(molecules(), "size")
+    return InfoGraphRegressor("infograph*", **SMALL, n_models=2).fit(molecules(), "size")
 
 
 @pytest.fixture(scope="module")
 def classifier():
-    return InfoGraphClassifier(**SMALL).fit(molecules(), "kind")
+    return InfoGraphClassifier("infograph*", **SMALL).fit(molecules(), "kind")
 
 
 def test_numbers_with_units_spread_and_error(regressor):

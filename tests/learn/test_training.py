@@ -31,7 +31,7 @@ def test_references_are_what_a_loop_gives():
 
 def test_learning_ends_with_errors_in_the_unit_of_the_target():
     parts = make_parts(molecules(), ["size"], labelled=8, validation=6, test=4)
-    model = InfoGraphRegressor(**{**SMALL, "epochs": 2})
+    model = InfoGraphRegressor("infograph*", **{**SMALL, "epochs": 2})
     learned = learn(model, parts, validate_on=3)
     assert learned.model is model
     first = learned.rows[0]
@@ -53,7 +53,9 @@ def test_labels_of_test_graphs_change_nothing():
     column = graphs.schema.column("graph", "size")
     other = graphs.with_column("graph", column, np.where(tested, -1e6, graphs.graph["size"]))
     models = [
-        learn(InfoGraphRegressor(**SMALL), make_parts(given, ["size"], **sizes), references="none").model
+        learn(
+            InfoGraphRegressor("infograph*", **SMALL), make_parts(given, ["size"], **sizes), references="none"
+        ).model
         for given in (graphs, other)
     ]
     assert tested.sum() == 6
@@ -62,7 +64,7 @@ def test_labels_of_test_graphs_change_nothing():
 
 def test_classes_of_mutag():
     parts = make_parts(load_dataset("MUTAG"), ["y"], labelled=20, validation=40, test=40)
-    learned = learn(InfoGraphClassifier(**SMALL, objective="supervised"), parts)
+    learned = learn(InfoGraphClassifier("infograph*", **SMALL, objective="supervised"), parts)
     assert [row.method for row in learned.rows] == [
         "supervised",
         "most frequent class",
@@ -76,20 +78,20 @@ def test_classes_of_mutag():
 
 def test_without_held_out_graphs_there_are_no_errors():
     parts = make_parts(molecules(), ["size"], validation=0, test=0)
-    learned = learn(InfoGraphRegressor(**SMALL), parts)
+    learned = learn(InfoGraphRegressor("infograph*", **SMALL), parts)
     assert all(math.isnan(row.validation) and math.isnan(row.test) for row in learned.rows)
     assert [reason.split(":")[0] for reason in gaps(learned.rows, parts)] == [
         "There is no validation error",
         "There is no test error",
     ]
     with pytest.raises(InvalidParameter, match="a search over lam needs validation graphs"):
-        learn(InfoGraphRegressor(**SMALL), parts, grid={"lam": [1.0, 2.0]})
+        learn(InfoGraphRegressor("infograph*", **SMALL), parts, grid={"lam": [1.0, 2.0]})
 
 
 def test_a_search_is_chosen_on_validation_graphs():
     parts = make_parts(molecules(), ["size"], validation=6, test=4)
     grid = {"lam": (1e-3, 1e-4), "lr": (1e-2, 1e-5)}
-    estimator, heard = InfoGraphRegressor(**SMALL, n_models=2), []
+    estimator, heard = InfoGraphRegressor("infograph*", **SMALL, n_models=2), []
     learned = learn(estimator, parts, grid=grid, announce=heard.append)
     errors = []
     for lam, lr in itertools.product(*grid.values()):
@@ -102,11 +104,11 @@ def test_a_search_is_chosen_on_validation_graphs():
     assert (learned.model.objective.lam, learned.model.lr) == tuple(best.settings.values())
     assert heard[1] == "setting 2 of 4: lam 0.001, lr 1e-05"
     assert len(learned.to_dict()["search"]) == 4 and gaps(learned.rows, parts) == []
-    assert runs_of(InfoGraphRegressor(n_models=2), grid) == 8
+    assert runs_of(InfoGraphRegressor("infograph*", n_models=2), grid) == 8
     with pytest.raises(InvalidParameter, match="keeps no checkpoint"):
-        learn(InfoGraphRegressor(**SMALL), parts, grid=grid, checkpoint="state")
+        learn(InfoGraphRegressor("infograph*", **SMALL), parts, grid=grid, checkpoint="state")
     with pytest.raises(InvalidParameter, match="validate_on=0"):
-        learn(InfoGraphRegressor(**SMALL), parts, validate_on=0)
+        learn(InfoGraphRegressor("infograph*", **SMALL), parts, validate_on=0)
 
 
 def test_a_combination_that_diverges_is_no_choice(monkeypatch):
@@ -118,7 +120,7 @@ def test_a_combination_that_diverges_is_no_choice(monkeypatch):
         return fit(self, *args, **more)
 
     monkeypatch.setattr(InfoGraphRegressor, "fit", sometimes)
-    found = learn(InfoGraphRegressor(**SMALL), parts, grid={"lam": [1.0, 1e-3]})
+    found = learn(InfoGraphRegressor("infograph*", **SMALL), parts, grid={"lam": [1.0, 1e-3]})
     assert math.isnan(found.trials[0].error) and found.model.objective.lam == 1e-3
     with pytest.raises(TrainingDiverged, match="all 2 combinations of lam diverged: lower lr"):
-        learn(InfoGraphRegressor(**SMALL), parts, grid={"lam": [1.0, 2.0]})
+        learn(InfoGraphRegressor("infograph*", **SMALL), parts, grid={"lam": [1.0, 2.0]})

@@ -115,7 +115,7 @@ def test_the_test_graphs_are_not_looked_at(parts, tmp_path):
 
 def test_models_of_labels_are_judged_by_validation(tmp_path):
     parts = make_parts(labelled(), ["length"], task="regression", validation=0.2, test=0.2)
-    estimator = InfoGraphRegressor(dim=8, epochs=3, encoder=GIN(layers=2))
+    estimator = InfoGraphRegressor("infograph*", dim=8, epochs=3, encoder=GIN(layers=2))
     found = tune(estimator, {"lr": [1e-2, 1e-6]}, parts, tmp_path, trials=2)
     assert found.best == {"lr": 1e-2} and found.test[0] < 30
     assert found.tried[0].error == min(record["validation"] for record in found.model.history_)
@@ -123,7 +123,7 @@ def test_models_of_labels_are_judged_by_validation(tmp_path):
 
 def test_other_labels_are_another_search(tmp_path):
     graphs = labelled(40)
-    estimator = InfoGraphRegressor(dim=8, epochs=1, encoder=GIN(layers=2))
+    estimator = InfoGraphRegressor("infograph*", dim=8, epochs=1, encoder=GIN(layers=2))
 
     def errors(scale, unit):
         length = Column("length", kind="float", unit=unit)
@@ -157,7 +157,7 @@ def test_a_shorter_search_does_not_take_over_longer_trainings(parts, tmp_path):
         (InfoGraph(), {}, "y", "nothing to search"),
         (InfoGraph(), {"lr": []}, "y", "nothing to search"),
         (InfoGraph(), SPACE, "length", "one column of classes"),
-        (InfoGraphRegressor(), {"lr": [1e-3]}, "length", "hold some out"),
+        (InfoGraphRegressor("infograph*"), {"lr": [1e-3]}, "length", "hold some out"),
     ],
 )
 def test_what_cannot_be_searched(tmp_path, estimator, space, target, words):

@@ -1,0 +1,248 @@
+"""What predictions are worth: tables and a figure, made from results/predictions."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from infograph.look.svg import LIGHT, circle, document, label, number
+from infograph.paper.predictions import CHOOSING_SEEDS, LEVEL, REPORT_SEEDS, SETS, prediction_cell
+from infograph.report.pages import signed
+
+Found = dict[tuple[str, str, int], dict[str, Any]]  # set, method, seed -> result
+COLUMNS = {
+    "mean": "mean",
+    "atom counts": "atom counts",
+    "forest": "forest",
+    "supervised": "supervised",
+    "infograph*": "InfoGraph\\*",
+    "vectors": "vectors",
+    "auto": "auto",
+}
+SIMPLE = ("atom counts", "forest")  # what auto has to beat
+FIGURES = {"rmse": "RMSE", "mae": "MAE", "roc_auc": "ROC-AUC, %"}
+# On the order of DeepChem and OGB, as others published them: InfoGraph by others, forest on ECFP.
+PUBLISHED = {
+    "BACE": (73.9, 86.6),
+    "Tox21": (68.4, 67.4),
+    "SIDER": (62.7, 63.0),
+    "ClinTox": (84.5, 68.9),
+    "ESOL": (1.12, 1.70),
+}
+TRAINED, TESTED = 0.8, 0.1  # shares of a split
+NONE = "–"
+CURVES = ("forest", "supervised", "infograph*", "vectors")
+PANEL, HEIGHT, LEFT, TOP, BELOW = 250, 210, 52, 52, 58  # of the figure, in pixels
+
+
+def read_predictions(results: Path) -> Found:
+    """All results; of a name that has several, the one of today's settings."""
+    found: Found = {}
+    for path in sorted((results / "predictions").glob("*.json")):
+        content = json.loads(path.read_text())
+        of = content["settings"]
+        place = of["data"], of["method"], of["seed"]
+        if place not in found or path == prediction_cell(*place).path(results):
+            found[place] = content
+    return found
+
+
+def measured_table(found: Found) -> str:
+    """The six sets on scaffold splits, and what auto gains over the better of forest and atom counts."""
+    head = ["set", "figure", *COLUMNS.values(), "splits", "auto over the better simple one"]
+    lines, won = [_head(head, 2)], {1: 0, 0: 0, -1: 0}
+    ahead = 0
+    for name in [name for name, of in SETS.items() if of.how == "scaffold" and not of.target]:
+        seeds = _shared(found, name, ("auto", *SIMPLE), REPORT_SEEDS)
+        gain, shown = _gain(found, name, "auto", SIMPLE, seeds), NONE
+        if gain is not None:
+            won[gain[2]] += 1
+            ahead += gain[0] > 0
+            shown = f"{signed(100 * gain[0], 1)} % (p = {gain[1]:.2g})"
+        cells = [_mean(found, name, method, REPORT_SEEDS) for method in COLUMNS]
+        lines.append(_row([name, FIGURES[SETS[name].figure], *cells, str(len(seeds)), shown]))
+    told = (
+        f"`objective='auto'` has less error in the mean on {ahead} of {sum(won.values())} sets, by the "
+        f"corrected paired test significantly less on {won[1]} and more on {won[-1]}."
+    )
+    return "\n".join(lines) + ("\n\n" + told if sum(won.values()) else "")
+
+
+def ordered_table(found: Found) -> str:
+    """DeepChem's deterministic order, opened once, beside what others published."""
+    lines = [_head(["set", "figure", "auto", "InfoGraph by others", "forest on ECFP by others"], 2)]
+    for name, published in PUBLISHED.items():
+        of = SETS[f"{name} ordered"]
+        cell = _mean(found, of.title, "auto", [REPORT_SEEDS[0]])
+        digits = 2 if of.figure == "rmse" else 1
+        lines.append(_row([name, FIGURES[of.figure], cell, *(f"{each:.{digits}f}" for each in published)]))
+    return "\n".join(lines)
+
+
+def labels_table(found: Found) -> str:
+    """QM9 over numbers of labels."""
+    methods = ("mean", "atom counts", *CURVES)
+    lines = [_head(["target", "labels", *(COLUMNS[name] for name in methods), "seeds"], 1)]
+    for of in (of for of in SETS.values() if of.target):
+        cells = [_mean(found, of.title, name, REPORT_SEEDS) for name in methods]
+        seeds = [len(_shared(found, of.title, [name], REPORT_SEEDS)) for name in methods]
+        if any(seeds):
+            most = (
+                str(max(seeds))
+                if len({*filter(None, seeds)}) == 1
+                else f"{min(filter(None, seeds))} to {max(seeds)}"
+            )
+            lines.append(_row([of.target, f"{of.labels:,}", *cells, most]))
+    return "\n".join(lines) if len(lines) > 1 else "No results yet."
+
+
+def coverage_table(found: Found) -> str:
+    """How often values lie between the bounds, how wide these are, and whether widths rank errors."""
+    head = [
+        "set",
+        "split",
+        "method",
+        f"inside, % (asked: {100 * LEVEL:g})",
+        "width",
+        "rank correlation",
+        "splits",
+    ]
+    lines = [_head(head, 3)]
+    for name in [name for name, of in SETS.items() if of.figure == "rmse" and of.how != "ordered"]:
+        for method in ("vectors", "infograph*", "auto"):
+            known = [found[name, method, s] for s in range(10) if (name, method, s) in found]
+            known = [each for each in known if "intervals" in each]
+            if not known:
+                continue
+            counts = np.array([each["n_test"] for each in known])
+            inside = np.average([each["intervals"]["coverage"] for each in known], weights=counts)
+            width, rank = (np.mean([each["intervals"][what] for each in known]) for what in ("width", "rank"))
+            of = SETS[name]
+            cells = [of.name, of.how, COLUMNS[method], f"{100 * inside:.1f}", f"{width:.2f}", f"{rank:.2f}"]
+            lines.append(_row([*cells, str(len(known))]))
+    return "\n".join(lines) if len(lines) > 1 else "No results yet."
+
+
+def candidates_table(found: Found) -> str:
+    """What was tried on the sets and seeds that choose."""
+    sets = [name for name, of in SETS.items() if of.role == "choosing" and of.how == "scaffold"]
+    sets = [name for name in sets if any(each[0] == name and each[2] in CHOOSING_SEEDS for each in found)]
+    methods = list(dict.fromkeys(each[1] for each in sorted(found) if each[2] in CHOOSING_SEEDS))
+    if not methods:
+        return "No results yet."
+    lines = [_head(["candidate", *sets], 1)]
+    for method in methods:
+        cells = []
+        for name in sets:
+            seeds = _shared(found, name, [method], CHOOSING_SEEDS)
+            fewer = f" ({len(seeds)})" if 0 < len(seeds) < len(CHOOSING_SEEDS) else ""
+            cells.append(_mean(found, name, method, CHOOSING_SEEDS) + fewer)
+        lines.append(_row([method, *cells]))
+    told = (
+        "Development figures that choose, not results; in brackets the number of splits where it is not five."
+    )
+    return "\n".join([*lines, "", told])
+
+
+def _gain(
+    found: Found, data: str, method: str, others: Sequence[str], seeds: Sequence[int]
+) -> tuple[float, float, int] | None:
+    """How much less error a method has than the best of others, its p-value, and who wins."""
+    if len(seeds) < 2:
+        return None
+    errors = {name: _errors(found, data, name, seeds) for name in (method, *others)}
+    best = min(others, key=lambda name: float(errors[name].mean()))
+    less = (errors[best] - errors[method]) / errors[best].mean()
+    spread = math.sqrt((1 / len(less) + TESTED / TRAINED) * less.var(ddof=1))
+    p_value = 2 * float(student.sf(abs(less.mean()) / spread, len(less) - 1)) if spread else 1.0
+    return float(less.mean()), p_value, int(np.sign(less.mean())) if p_value < 0.05 else 0
+
+
+def _errors(found: Found, data: str, method: str, seeds: Iterable[int]) -> Any:
+    scores = np.array([found[data, method, seed]["test"] for seed in seeds])
+    return 1 - scores if SETS[data].figure == "roc_auc" else scores
+
+
+def _shared(found: Found, data: str, methods: Sequence[str], seeds: Iterable[int]) -> list[int]:
+    return [seed for seed in seeds if all((data, name, seed) in found for name in methods)]
+
+
+def _mean(found: Found, data: str, method: str, seeds: Iterable[int]) -> str:
+    scores = [found[data, method, seed]["test"] for seed in _shared(found, data, [method], seeds)]
+    if not scores:
+        return NONE
+    return f"{100 * np.mean(scores):.1f}" if SETS[data].figure == "roc_auc" else f"{np.mean(scores):.3g}"
+
+
+def _head(cells: Sequence[str], texts: int) -> str:
+    return f"| {' | '.join(cells)} |\n|{'---|' * texts}{'--:|' * (len(cells) - texts)}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+# ---- the figure
+
+
+def labels_figure(found: Found) -> str:
+    """The error over the number of labels, a panel per target, both axes logarithmic."""
+    targets = tuple(dict.fromkeys(of.target for of in SETS.values() if of.target))
+    title = "What labels bring: test error on QM9 over the number of labels"
+    parts = [label(12, 22, title, 13, LIGHT.ink, more=' font-weight="bold"')]
+    for place, method in enumerate(CURVES):
+        x = 16 + 150 * place
+        parts.append(circle(x, HEIGHT + TOP + BELOW - 16, 5, LIGHT.hues[place]))
+        parts.append(
+            label(x + 10, HEIGHT + TOP + BELOW - 12, COLUMNS[method].replace("\\", ""), 12, LIGHT.ink)
+        )
+    for place, target in enumerate(targets):
+        curves = {name: _curve(found, target, name) for name in CURVES}
+        parts += _panel(place * PANEL, target, curves)
+    return document(PANEL * len(targets) + 12, HEIGHT + TOP + BELOW, LIGHT, title, parts) + "\n"
+
+
+def _curve(found: Found, target: str, method: str) -> dict[int, float]:
+    labels = {of.labels: of.title for of in SETS.values() if of.target == target}
+    seeds = {count: _shared(found, name, [method], REPORT_SEEDS) for count, name in labels.items()}
+    return {
+        count: float(np.mean([found[labels[count], method, seed]["test"] for seed in known]))
+        for count, known in seeds.items()
+        if known
+    }
+
+
+def _panel(left: float, target: str, curves: Mapping[str, Mapping[int, float]]) -> list[str]:
+    values = [value for curve in curves.values() for value in curve.values()]
+    parts = [label(left + LEFT, TOP - 8, target, 12, LIGHT.ink)]
+    if not values:
+        return [*parts, label(left + LEFT, TOP + 20, "No results yet.", 12, LIGHT.ink)]
+    low, high = math.log(min(values) * 0.9), math.log(max(values) * 1.1)
+    across = lambda count: left + LEFT + math.log(count / 80) / math.log(6000 / 80) * (PANEL - LEFT - 12)  # noqa: E731
+    down = lambda value: TOP + (high - math.log(value)) / (high - low) * (HEIGHT - 30)  # noqa: E731
+    for mark in np.exp(np.linspace(low, high, 4)):
+        y = down(float(mark))
+        parts.append(_line([(left + LEFT, y), (left + PANEL - 12, y)], LIGHT.faint, 1))
+        parts.append(label(left + LEFT - 6, y + 4, f"{mark:.2g}", 11, LIGHT.ink, anchor="end"))
+    for count in (100, 300, 1_000, 5_000):
+        parts.append(label(across(count), TOP + HEIGHT - 12, f"{count:,}", 11, LIGHT.ink, anchor="middle"))
+    for place, (name, curve) in enumerate(curves.items()):
+        points = [(across(count), down(value)) for count, value in sorted(curve.items())]
+        hue = LIGHT.hues[place]
+        parts += [_line(points, hue, 2)] if len(points) > 1 else []
+        parts += [
+            circle(x, y, 4, hue, title=f"{name}, {count:,} labels: {curve[count]:.3g}")
+            for (x, y), count in zip(points, sorted(curve), strict=True)
+        ]
+    return parts
+
+
+def _line(points: Sequence[tuple[float, float]], colour: str, width: float) -> str:
+    placed = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    return f'<polyline points="{placed}" fill="none" stroke="{colour}" stroke-width="{number(width)}"/>'
