@@ -29,12 +29,15 @@ INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them 
     "vectors+descriptors": ("ridge", "gp", "svm"),
     "fingerprints+descriptors": ("forest",),
 }
-Weights = tuple[float, ...]
 LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
 MOST = 3000  # labelled graphs of support vectors that are fitted without being asked for
+CHOOSING = 500  # labelled graphs, at most, by which its width is chosen
+NEVER = -5.0  # the logit of a class that was never seen, beside 0
+ROUNDING = 1e-6  # of vectors in single precision, relative to the largest
+JITTER = 1e-8  # that keeps kernels of equal graphs positive definite
 PENALTIES = tuple(10.0**power for power in range(-5, 4))
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the RBF kernel, in units of scikit-learn's gamma "scale"
-COSTS = (1.0, 10.0, 100.0)
+COSTS, ITERATIONS = (1.0, 10.0, 100.0), 100_000  # of support vectors
 FOLDS, TREES = 5, 300
 
 
@@ -71,24 +74,26 @@ class Vectors(Objective):
 
     def solve(self, parts: Mapping[str, Floats], values: NDArray[Any], task: Task, seed: int) -> Solved:
         """The head for inputs (G, D) by part and numbers (G, T) with gaps, or classes (G,)."""
-        wanted = values
+        wanted = np.array(values, np.float64)
         if isinstance(task, Tasks):
-            wanted = 2 * values - 1
+            wanted = 2 * wanted - 1
         elif isinstance(task, Classification):
-            wanted = np.where(values[:, None] == np.arange(task.n_outputs), 1.0, -1.0)
-        errors, best = {}, None  # type: dict[str, float], Any
+            wanted = np.where(wanted[:, None] == np.arange(task.n_outputs), 1.0, -1.0)
+        wanted = _completed(wanted)
+        errors: dict[str, float] = {}
+        best: Any = None
         for inputs, kind in self._choices(parts, len(values)):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
-            fit = _FITS[kind](rows.astype(np.float64), wanted.astype(np.float64), seed)
+            fit = _FITS[kind](rows.astype(np.float64), wanted, seed)
             name = f"{kind} on {inputs}"
             errors[name] = _missed(fit.unseen, wanted)
-            if errors[name] <= min(errors.values()):
-                best = inputs, kind, *fit
-        inputs, kind, made, unseen = best
+            if best is None or errors[name] < best[0]:
+                best = errors[name], inputs, kind, fit
+        _, inputs, kind, (made, unseen) = best
         if isinstance(task, Classification):
-            made, unseen = _calibrated(made, unseen, values, task.weights)
+            made, unseen = _calibrated(made, unseen, values, task)
         elif isinstance(task, Tasks):
-            made, unseen = _calibrated_each(made, unseen, values, task.weights)
+            made, unseen = _calibrated_each(made, unseen, values, task)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
 
     def _choices(self, parts: Mapping[str, Floats], n_graphs: int) -> Iterator[tuple[str, Kind]]:
@@ -137,40 +142,60 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
     return nn.Sequential(*made)
 
 
+def _completed(wanted: Floats) -> Floats:
+    """Columns with one value, or none, have it in all rows (0 for none): nothing is left to learn of them."""
+    filled = wanted.copy()
+    for column in filled.T:
+        known = column[~np.isnan(column)]
+        if not len(known) or (known == known[0]).all():
+            column[:] = known[0] if len(known) else 0.0
+    return filled
+
+
 def _missed(unseen: Floats, wanted: Floats) -> float:
-    spread = np.nanvar(wanted, axis=0)
-    return float(np.mean(np.nanmean((unseen - wanted) ** 2, axis=0) / np.where(spread > 0, spread, 1.0)))
+    """Share of the variance that is missed, the mean over the columns that vary."""
+    shares = []
+    for said, given in zip(unseen.T, wanted.T, strict=True):
+        known = ~np.isnan(given)
+        if known.any() and (spread := given[known].var()) > 0:
+            shares.append(float(np.mean((said - given)[known] ** 2) / spread))
+    return float(np.mean(shares)) if shares else 0.0
 
 
-def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any], weights_of: Weights) -> Fit:
+def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any], task: Classification) -> Fit:
     """A head whose scores of classes are logits, by logistic regression on what it said of unseen graphs.
 
-    Weights of classes are those that they have in the likelihood, which moves the logits by their logarithms.
+    Classes that no graph has are improbable. Weights of classes, as they would have in the likelihood, move
+    logits by their logarithms.
     """
     from sklearn.linear_model import LogisticRegression
 
-    fit = LogisticRegression(C=100.0, max_iter=1000).fit(unseen, classes)
-    weights, bias = fit.coef_, fit.intercept_
-    if len(weights) == 1:  # of two classes the first scores 0
-        weights, bias = np.vstack([0 * weights, weights]), np.append(0.0, bias)
-    bias = bias + np.log(weights_of or 1.0)
+    there, n_classes = np.unique(classes), task.n_outputs
+    weights, bias = np.zeros((n_classes, n_classes)), np.full(n_classes, NEVER)
+    if len(there) > 1:
+        fit = LogisticRegression(C=100.0, max_iter=1000).fit(unseen, classes)
+        two = len(there) == 2  # of two classes the first scores 0
+        weights[there[-1:] if two else there], bias[there[:1]] = fit.coef_, 0.0
+        bias[there[-1:] if two else there] = fit.intercept_
+    else:
+        bias[there] = 0.0
+    bias = bias + np.log(task.weights or 1.0)
     return Fit([*parts, _linear(weights.T, bias)], unseen @ weights.T + bias)
 
 
-def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats, weights_of: Weights) -> Fit:
-    """The same for columns of two classes, each by itself."""
+def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats, task: Tasks) -> Fit:
+    """The same for columns of two classes, each by itself; without any label both are as probable."""
     from sklearn.linear_model import LogisticRegression
 
     weights, bias = np.zeros((unseen.shape[1], unseen.shape[1])), np.zeros(unseen.shape[1])
     for column, (scores, given) in enumerate(zip(unseen.T, values.T, strict=True)):
         known = ~np.isnan(given)
-        share = given[known].mean() if known.any() else 0.5
-        if 0 < share < 1:
+        if len(np.unique(given[known])) == 2:
             fit = LogisticRegression(C=100.0).fit(scores[known, None], given[known].astype(np.int64))
             weights[column, column], bias[column] = fit.coef_[0, 0], fit.intercept_[0]
-        else:
-            bias[column] = np.log((share + 0.01) / (1.01 - share))
-    bias += np.log(weights_of or 1.0)
+        elif known.any():
+            bias[column] = -NEVER if given[known][0] else NEVER
+    bias = bias + np.log(task.weights or 1.0)
     return Fit([*parts, _linear(weights, bias)], unseen @ weights + bias)
 
 
@@ -178,7 +203,7 @@ def _calibrated_each(parts: list[nn.Module], unseen: Floats, values: Floats, wei
 
 
 class Standardised(nn.Module):
-    """(x - mean) / scale of vectors; columns that are constant are 0."""
+    """(x - mean) * scale of vectors; columns that are constant but for rounding are 0."""
 
     mean: Tensor
     scale: Tensor
@@ -190,8 +215,9 @@ class Standardised(nn.Module):
 
     @classmethod
     def of(cls, vectors: Floats) -> Standardised:
-        deviation = vectors.std(axis=0)
-        return cls(vectors.mean(axis=0), np.where(deviation > 1e-9, 1 / np.maximum(deviation, 1e-9), 0.0))
+        mean, deviation = vectors.mean(axis=0), vectors.std(axis=0)
+        varies = deviation > ROUNDING * np.abs(vectors).max(axis=0)
+        return cls(mean, np.where(varies, 1 / np.where(varies, deviation, 1.0), 0.0))
 
     def forward(self, vectors: Tensor) -> Tensor:
         return (vectors - self.mean) * self.scale
@@ -234,23 +260,30 @@ def _ridge(vectors: Floats, wanted: Floats, seed: int) -> Fit:
 
 
 def _gp(vectors: Floats, wanted: Floats, seed: int) -> Fit:
+    from scipy.linalg import solve_triangular
+
     first = Standardised.of(vectors)
     rows = torch.from_numpy(_apply(first, vectors))
-    drawn = np.random.default_rng(seed).permutation(len(rows))[:LANDMARKS]
-    points, best = rows[drawn], (np.inf, None)  # type: Tensor, tuple[float, Any]
-    across, variance = _distances(rows, points), float(rows.var())
-    for width in WIDTHS:
-        gamma = width / (rows.shape[1] * max(variance, 1e-12))
-        kernel = torch.exp(-gamma * across).numpy()  # (n, m)
-        values, axes = np.linalg.eigh(kernel[drawn])
-        kept = values > 1e-9 * values[-1]
-        turn = axes[:, kept] / np.sqrt(values[kept])  # (m, r): kernel @ turn has the kernel as its products
-        weights, bias, unseen = least_squares(kernel @ turn, wanted)
-        error = _missed(unseen, wanted)
-        if error < best[0]:
-            best = error, Fit([first, Kernel(points, turn @ weights, bias, gamma)], unseen)
-    fit: Fit = best[1]
-    return fit
+    usual = 1 / (rows.shape[1] * max(float(rows.var(correction=0)), 1e-12))
+    drawn = np.random.default_rng(seed).permutation(len(rows))
+
+    def fit(among: NDArray[np.int64], points: Tensor, width: float) -> tuple[float, Fit]:
+        """With points as landmarks: features are such that their products are kernel values (Nystroem)."""
+        gamma = width * usual
+        own = torch.exp(-gamma * _distances(points, points)).numpy() + JITTER * np.eye(len(points))
+        across = torch.exp(-gamma * _distances(rows[among], points)).numpy()  # (n, m)
+        root = np.linalg.cholesky(own)
+        features = solve_triangular(root, across.T, lower=True).T
+        weights, bias, unseen = least_squares(features, wanted[among])
+        weights = solve_triangular(root.T, weights)
+        made = Fit([first, Kernel(points, weights, bias, gamma)], unseen)
+        return _missed(unseen, wanted[among]), made
+
+    some = np.sort(drawn[:CHOOSING])
+    width = min(WIDTHS, key=lambda each: fit(some, rows[some], each)[0])
+    n_patterns = len(np.unique(np.isnan(wanted), axis=1).T)  # each takes a decomposition of its own
+    landmarks = np.sort(drawn[: int(LANDMARKS / n_patterns ** (1 / 3))])
+    return fit(np.arange(len(rows)), rows[landmarks], width)[1]
 
 
 def least_squares(rows: Floats, wanted: Floats) -> tuple[Floats, Floats, Floats]:
@@ -310,31 +343,26 @@ def _svm(vectors: Floats, wanted: Floats, seed: int) -> Fit:
 
     first = Standardised.of(vectors)
     rows = torch.from_numpy(_apply(first, vectors))
-    gamma = 1 / (rows.shape[1] * max(float(rows.var()), 1e-12))
+    gamma = 1 / (rows.shape[1] * max(float(rows.var(correction=0)), 1e-12))
     kernel = torch.exp(-gamma * _distances(rows, rows)).numpy()
     weights, bias, unseen = np.zeros(wanted.shape), np.zeros(wanted.shape[1]), np.zeros(wanted.shape)
     for column, values in enumerate(wanted.T):
         known = np.flatnonzero(~np.isnan(values))
-        level, spread = values[known].mean(), values[known].std() or 1.0
-        folds = [*KFold(min(FOLDS, len(known)), shuffle=True, random_state=seed).split(known)]
-        best = np.inf
-        for cost in COSTS:
-            make = SVR(kernel="precomputed", C=cost, max_iter=100_000)
-            answers = np.zeros(len(values))
-            scaled = (values - level) / spread
-            for fit, asked in folds:
-                fit, asked = known[fit], known[asked]
-                made = make.fit(kernel[np.ix_(fit, fit)], scaled[fit])
-                answers[asked] = made.predict(kernel[np.ix_(asked, fit)])
-            error = float(np.mean((answers[known] - scaled[known]) ** 2))
-            if error >= best:
-                continue
-            best, made = error, make.fit(kernel[np.ix_(known, known)], scaled[known])
-            weights[:, column] = 0.0
-            weights[known[made.support_], column] = spread * made.dual_coef_[0]
-            bias[column] = level + spread * made.intercept_[0]
-            unseen[:, column] = kernel @ weights[:, column] + bias[column]
-            unseen[known, column] = level + spread * answers[known]
+        own, given = kernel[np.ix_(known, known)], values[known]
+        level, spread = given.mean(), given.std()
+        scaled = (given - level) / (spread or 1.0)
+        answers = {cost: np.zeros(len(known)) for cost in COSTS}
+        folds = KFold(min(FOLDS, len(known)), shuffle=True, random_state=seed).split(own) if spread else ()
+        for fit, asked in folds:
+            for cost, said in answers.items():
+                made = SVR(kernel="precomputed", C=cost, max_iter=ITERATIONS)
+                said[asked] = made.fit(own[np.ix_(fit, fit)], scaled[fit]).predict(own[np.ix_(asked, fit)])
+        cost = min(COSTS, key=lambda each: float(np.mean((answers[each] - scaled) ** 2)))
+        made = SVR(kernel="precomputed", C=cost, max_iter=ITERATIONS).fit(own, scaled)
+        weights[known[made.support_], column] = spread * made.dual_coef_[0]
+        bias[column] = level + spread * made.intercept_[0]
+        unseen[:, column] = kernel @ weights[:, column] + bias[column]
+        unseen[known, column] = level + spread * answers[cost]
     used = (weights != 0).any(axis=1)
     return Fit([first, Kernel(rows[used], weights[used], bias, gamma)], unseen)
 
@@ -368,13 +396,20 @@ def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
     rows = vectors.astype(np.float32)
     for column, values in enumerate(wanted.T):
         known = ~np.isnan(values)
+        varies = values[known].std() > 0  # what does not is one leaf
         made = RandomForestRegressor(
-            TREES, max_features="sqrt", min_samples_leaf=2, oob_score=True, n_jobs=-1, random_state=seed
+            TREES if varies else 1,
+            max_features="sqrt",
+            min_samples_leaf=2,
+            bootstrap=varies,
+            oob_score=varies,
+            n_jobs=-1,
+            random_state=seed,
         )
         forests.append(made.fit(rows[known], values[known]))
-        unseen[known, column] = made.oob_prediction_
-        if not known.all():
-            unseen[~known, column] = made.predict(rows[~known])
+        unseen[:, column] = made.predict(rows)
+        if varies:
+            unseen[known, column] = made.oob_prediction_
     return Fit([Forest.of(forests)], unseen)
 
 
