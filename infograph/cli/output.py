@@ -81,17 +81,28 @@ def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Ta
     return table((head, scoring, ""), lines, texts=(2,))
 
 
-def error_table(rows: Iterable[ErrorRow]) -> Table:
-    """Errors of methods in the units of their targets."""
+def error_table(rows: Sequence[ErrorRow]) -> Table:
+    """Figures of methods, the first of which is the model; of many columns of classes only their mean."""
+    from infograph.learn.judging import AUC, RMSE
 
-    def number(value: float, unit: str) -> str:
-        return "" if math.isnan(value) else f"{100 * value:.1f}" if unit == WRONG else f"{value:.4g}"
+    means = [row for row in rows if row.target.startswith("mean of ")]
+    rows = means or rows
+    figures = list(rows[0].test)
+    chosen = RMSE if RMSE in figures else AUC if AUC in figures else figures[0]
 
-    lines = [
-        (row.target, row.method, number(row.validation, row.unit), number(row.test, row.unit), row.unit)
-        for row in rows
-    ]
-    return table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
+    def number(value: float, name: str) -> str:
+        return "" if math.isnan(value) else f"{100 * value:.1f}" if name == WRONG else f"{value:.4g}"
+
+    several = len({row.target for row in rows}) > 1
+    head = [*(["target"] * several), "method" if several else rows[0].target, f"validation {chosen}"]
+    lines = []
+    for row in rows:
+        line = [*([row.target] * several), row.method, number(row.validation[chosen], chosen)]
+        lines.append(
+            [*line, *(number(row.test[name], name) for name in figures), row.unit.replace(WRONG, "")]
+        )
+    tested = [f"test {name}" if place == 0 else name for place, name in enumerate(figures)]
+    return table([*head, *tested, "unit" if any(line[-1] for line in lines) else ""], lines, bold=0)
 
 
 def say_rejected(graphs: GraphSet) -> None:
@@ -148,7 +159,7 @@ def in_options(text: str) -> str:
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models"
+    names = "unlabelled|labelled|validation|test|label|y|n_models|task|interval"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 
