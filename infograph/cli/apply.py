@@ -180,9 +180,7 @@ def predict(
     columns: Columns = "",
     probabilities: Annotated[bool, opt.option("A column for every class.", "--probabilities")] = False,
     std: Annotated[bool, opt.option("The spread of an ensemble.", "--std")] = False,
-    interval: Annotated[
-        float | None, opt.option("Bounds of numbers, for this share of graphs.", "0.9")
-    ] = None,
+    interval: Annotated[float | None, opt.option("Bounds for that share of graphs.", "SHARE")] = None,
     errors: Annotated[BadGraphs, opt.reads(BAD_GRAPHS)] = "raise",
 ) -> Output:
     """Predict graphs, keyed by your ids; errors are shown where the graphs have the target.

@@ -81,7 +81,7 @@ MAYBE_SOURCE = "The graphs; not needed where a file of vectors holds the column.
 CLASSIFIERS = "svm-rbf, svm-linear, logistic, ridge, ridge-rbf, forest, knn; of several, the best inside."
 LAM = "Weight of InfoGraph's term; 1e-3,1e-4 tries both, as do --weight-decay and --lr."
 OBJECTIVES = (
-    "auto, vectors (seconds), infograph-star, infograph, mean-teacher, supervised, pi-model, vat; for classes "
+    "auto, vectors, infograph-star, infograph, mean-teacher, supervised, pi-model, vat; for classes "
     "pseudo-label, entropy."
 )
 
@@ -272,9 +272,9 @@ class LabelOptions:
     init_from: Annotated[Path | None, learns("Start from its encoder.", "MODEL")] = None
     transfer: Annotated[Layers | None, learns("Layers of InfoGraph*'s term.", "random")] = None
     duplicates: Annotated[Duplicates | None, learns("Molecules that stand there twice.")] = None
-    references: Annotated[
-        References | None, learns("To compare with; all: a forest for any number.", "usual")
-    ] = None
+    references: Annotated[References | None, learns("To compare with; all: whatever it takes.", "usual")] = (
+        None
+    )
 
     def check(self) -> None:
         """Refuse options that say nothing without --target, and a --target that says nothing."""

@@ -91,18 +91,25 @@ def error_table(rows: Sequence[ErrorRow]) -> Table:
     chosen = RMSE if RMSE in figures else AUC if AUC in figures else figures[0]
 
     def number(value: float, name: str) -> str:
-        return "" if math.isnan(value) else f"{100 * value:.1f}" if name == WRONG else f"{value:.4g}"
+        return "" if math.isnan(value) else f"{100 * value:.1f}" if name == WRONG else f"{value:.3g}"
+
+    def named(row: ErrorRow) -> str:
+        own = row.unit and row.unit != WRONG and f"[{row.unit}]"
+        return f"{row.target} {own}" if own and not row.target.endswith(own) else row.target
 
     several = len({row.target for row in rows}) > 1
-    head = [*(["target"] * several), "method" if several else rows[0].target, f"validation {chosen}"]
-    lines = []
-    for row in rows:
-        line = [*([row.target] * several), row.method, number(row.validation[chosen], chosen)]
-        lines.append(
-            [*line, *(number(row.test[name], name) for name in figures), row.unit.replace(WRONG, "")]
-        )
+    head = [*(["target"] * several), "method" if several else named(rows[0])]
+    lines = [
+        [
+            *([named(row)] * several),
+            row.method,
+            *(number(row.test[name], name) for name in figures),
+            number(row.validation[chosen], chosen),
+        ]
+        for row in rows
+    ]
     tested = [f"test {name}" if place == 0 else name for place, name in enumerate(figures)]
-    return table([*head, *tested, "unit" if any(line[-1] for line in lines) else ""], lines, bold=0)
+    return table([*head, *tested, f"validation {chosen}"], lines, texts=(int(several),), bold=0)
 
 
 def say_rejected(graphs: GraphSet) -> None:
@@ -159,7 +166,7 @@ def in_options(text: str) -> str:
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models|task|interval"
+    names = "unlabelled|labelled|validation|test|label|y|n_models|task|interval|duplicates"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 

@@ -17,12 +17,13 @@ from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPr
 from infograph.data.labels import Task
 from infograph.data.molecules import SMILES
 from infograph.data.units import graph_column
-from infograph.errors import InvalidParameter, TrainingDiverged
+from infograph.errors import InfoGraphError, InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
 from infograph.learn.judging import Figures, Judged, Verdict, compare_pair, mean_figures, mean_of
 from infograph.learn.parts import Parts
 from infograph.learn.tune import Trial, grid_of
+from infograph.objectives.vectors import Vectors
 from infograph.parameters import changed, described
 from infograph.progress import Watcher, least_error, validation_unit
 
@@ -38,6 +39,7 @@ NAMES: dict[Task, tuple[str, str, str]] = {
 MOST_FOREST = 20_000  # labelled molecules of a forest that is grown without being asked for
 HEADS = {"ridge": "ridge regression", "gp": "Gaussian process", "svm": "support vectors", "forest": "forest"}
 LEVEL = 0.9  # of intervals
+SHARES, LEAST, MOST = (8, 4, 2), 16, 10_000  # parts of the labels of a curve; how few and many it is made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class Learned:
             "task": self.parts.task,
             "targets": list(self.parts.targets),
             "objective": described(self.model)["objective"],
-            "model": title_of(self.model),
+            "method": title_of(self.model),
             "graphs": self.parts.counts,
             "split": self.parts.how,
             "epochs": len(history),
@@ -182,9 +184,13 @@ def title_of(model: SemiSupervised) -> str:
     """What a model is: its objective, or the head and what this sees."""
     if not model.inputs_:
         return str(model._parts()["objective"].title)
+    return f"{HEADS[head_of(model)]} on {model.inputs_.replace('+', ' and ')}"
+
+
+def head_of(model: SemiSupervised) -> str:
+    """The head of vectors that was chosen, by the errors that chose it."""
     missed = {name[10:]: error for name, error in model.history_[0].items() if name.startswith("missed by ")}
-    kind = min(missed, key=lambda name: missed[name]).split(" on ")[0]
-    return f"{HEADS[kind]} on {model.inputs_.replace('+', ' and ')}"
+    return min(missed, key=lambda name: missed[name]).split(" on ")[0]
 
 
 def unit_of(parts: Parts) -> str:
@@ -267,3 +273,38 @@ def _references(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model itself has said it
             yield name, model.fit(labelled, parts.y)
+
+
+def label_curve(learned: Learned, announce: Callable[[str], None]) -> list[tuple[int, float]]:
+    """Labels and test error of the same head fitted to an eighth, a quarter, half, and all of them.
+
+    The error is the RMSE (of several targets the mean, in deviations of the test graphs), 1 - ROC-AUC, or the
+    share of wrong classes. Only heads of vectors have a curve: networks would take as long again.
+    """
+    model, parts = learned.model, learned.parts
+    if not model.inputs_ or not len(parts.test) or not 2 * LEAST <= parts.n_labelled <= MOST:
+        return []
+    announce("learning curve: the same head with fewer labels")
+    points = []
+    head: Any = head_of(model)
+    same = {"objective": Vectors(model.inputs_, head), "init_from": model, "verbose": False}
+    for share in SHARES:
+        count = parts.n_labelled // share
+        if count < LEAST:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                fewer = changed(model, same).fit(parts.train[:count], parts.y)
+                judged = Judged.of(fewer, parts.test, parts.targets)
+            except (InfoGraphError, ValueError):  # a class that so few labels do not have
+                continue
+        points.append((count, _error(judged)))
+    return [*points, (parts.n_labelled, _error(learned.tested))]
+
+
+def _error(judged: Judged) -> float:
+    errors = judged.resampled(np.ones((1, len(judged.given)), np.int64))[0]
+    if not judged.classes and len(errors) > 1:
+        errors = errors / [np.nanstd(column) or 1.0 for column in judged.given.T]
+    return float(np.nanmean(errors))
