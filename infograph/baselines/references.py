@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from itertools import compress
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from infograph.baselines.base import SavedAttributes, Values
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, align
-from infograph.data.labels import ClassTargets, Task
+from infograph.data.labels import ClassTargets, Targets, Task, TaskTargets
 from infograph.data.molecules import ELEMENT, HYDROGENS, SMILES
 from infograph.data.schema import Category, Column, Schema
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
@@ -25,6 +26,7 @@ from infograph.parameters import check_parameters
 
 Floats = NDArray[np.float64]
 Features = Literal["bits", "counts", "counts+descriptors"]  # of molecules
+ALWAYS = 10.0  # the score of a class that all labelled graphs have
 CHUNK = 8192  # molecules whose features are in memory at a time: 16 MB, or 74 with descriptors
 
 
@@ -135,7 +137,8 @@ class MeanPredictor(SavedAttributes, GraphPredictor):
         MeanPredictor().fit(graphs, y).predict(graphs)
 
     Several targets have a mean each, over the graphs that are labelled with it. Probabilities are the
-    frequencies of the classes; of equally frequent classes the first is predicted.
+    frequencies of the classes; of equally frequent classes the first is predicted. Several columns of two
+    classes are learned one by one, here and by the other two.
 
     Args:
         task: "regression" or "classification".
@@ -152,8 +155,9 @@ class MeanPredictor(SavedAttributes, GraphPredictor):
         targets = self._targets(y, known)
         if isinstance(targets, ClassTargets):
             self.mean_ = np.bincount(targets.codes[targets.labelled]) / targets.labelled.sum()  # (C,)
-        else:
-            self.mean_ = np.nanmean(targets.values, axis=0)  # (T,)
+        else:  # of classes in several columns, the share of the second one
+            counts = np.maximum(targets.known.sum(axis=0), 1)
+            self.mean_ = np.nansum(targets.values, axis=0) / counts  # (T,)
         self._remember(targets)
         self.schema_ = Schema()  # any graph will do
         return self
@@ -200,10 +204,12 @@ class AtomCounts(SavedAttributes, GraphPredictor):
         known = countable(known, self.columns)
         names, counts = count_nodes(known)
         if isinstance(targets, ClassTargets):
-            given = [(targets.labelled, targets.codes)]
+            given: list[tuple[NDArray[np.bool_], NDArray[Any]]] = [(targets.labelled, targets.codes)]
         else:
-            given = list(zip(targets.known.T, targets.values.T, strict=True))
+            given = _columns(targets)
         fits = [_linear(counts[rows], y[rows], classes=self.task == "classification") for rows, y in given]
+        if isinstance(targets, TaskTargets):  # the first class scores 0
+            fits = [(coefficients[:, -1:], intercepts[-1:]) for coefficients, intercepts in fits]
         coefficients, intercepts = zip(*fits, strict=True)
         self.coef_, self.intercept_ = np.hstack(coefficients), np.concatenate(intercepts)
         self.feature_names_ = names
@@ -213,7 +219,15 @@ class AtomCounts(SavedAttributes, GraphPredictor):
 
     def _outputs(self, graphs: GraphSet) -> Floats:
         scores = count_nodes(graphs)[1] @ self.coef_ + self.intercept_  # (G, T) or (G, C)
+        if self._several:
+            return np.asarray(expit(scores))
         return np.asarray(softmax(scores, axis=1) if hasattr(self, "classes_") else scores)
+
+
+def _columns(targets: Targets) -> list[tuple[NDArray[np.bool_], NDArray[Any]]]:
+    """Which rows are known (G,), and the values (G,) of every target; where none is, all are 0."""
+    values = np.where(targets.known.any(axis=0), targets.values, 0.0)
+    return [(~np.isnan(column), column) for column in values.T]
 
 
 def _linear(counts: Floats, y: NDArray[Any], *, classes: bool) -> tuple[Floats, Floats]:
@@ -221,7 +235,9 @@ def _linear(counts: Floats, y: NDArray[Any], *, classes: bool) -> tuple[Floats, 
     mean, deviation = counts.mean(axis=0), counts.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     scaled = (counts - mean) / scale
-    if classes:
+    if classes and len(np.unique(y)) < 2:  # of a column among several
+        coefficients, intercepts = np.zeros((counts.shape[1], 1)), np.array([-ALWAYS, ALWAYS])[[int(y.any())]]
+    elif classes:
         from sklearn.linear_model import LogisticRegression
 
         model = LogisticRegression(max_iter=10_000).fit(scaled, y)
@@ -316,7 +332,7 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
         random_state: seed of the forest.
 
     Attributes:
-        trees_: one forest per target; a single one for classes.
+        trees_: one forest per target.
         descriptors_: names of the descriptors it was grown on, whichever RDKit has later.
     """
 
@@ -345,8 +361,9 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
         if isinstance(targets, ClassTargets):
             trees = [self._grow(table, targets.codes[rows])]
         else:
-            columns = targets.values[rows].T  # (T, labelled)
-            trees = [self._grow(table[~np.isnan(v)], v[~np.isnan(v)]) for v in columns]
+            trees = [self._grow(table[known], y[known]) for known, y in _columns(targets.of(rows))]
+        if isinstance(targets, TaskTargets):  # the probability of the second class is kept
+            trees = [each._replace(values=each.values[:, -1:]) for each in trees]
         self._remember(targets)
         self.trees_, self.descriptors_, self._made_with = trees, descriptors, made_with
         self.schema_ = Schema(graph=(known.schema.column("graph", self.smiles) or SMILES,))
@@ -375,7 +392,10 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-        return Trees.of(forest.fit(table, y))
+        made = Trees.of(forest.fit(table, y))
+        if classes and len(forest.classes_) == 1:  # of a column among several
+            made = made._replace(values=np.full_like(made.values, forest.classes_[0]))
+        return made
 
     def _fitted_settings(self) -> dict[str, Any]:
         return {**super()._fitted_settings(), **self._made_with}
@@ -396,7 +416,7 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
 
     def _set_state(self, state: State) -> None:
         self._made_with = self._features_settings()
-        n_forests = 1 if hasattr(self, "classes_") else len(self.target_names_)
+        n_forests = len(self.target_names_)
         self.trees_ = [
             Trees(*(state[f"forest{number}.{name}"] for name in Trees._fields)) for number in range(n_forests)
         ]
@@ -419,7 +439,7 @@ def morgan_fingerprints(
     """
     generator = _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=radius, fpSize=n_bits)
     made = np.zeros((len(graphs), n_bits), dtype=np.uint8)
-    for row, molecule in enumerate(_molecules(graphs, smiles)):
+    for row, (_, molecule) in enumerate(_molecules(graphs, smiles)):
         if counts:
             made[row] = np.minimum(generator.GetCountFingerprintAsNumPy(molecule), 255)
         else:
@@ -440,9 +460,14 @@ def rdkit_descriptors(
     gone = [name for name in names if name not in known]
     if gone:
         raise InvalidParameter(f"this RDKit has no descriptor {', '.join(gone)}: grow the forest again")
-    values = [known[name] for name in names]
-    rows = [[value(molecule) for value in values] for molecule in _molecules(graphs, smiles)]
-    found = np.array(rows, np.float64).reshape(len(rows), len(names))
+    there = [_descriptors_of(text, tuple(names)) for text, _ in _molecules(graphs, smiles)]
+    return np.array(there, np.float32).reshape(len(there), len(names))
+
+
+@lru_cache(maxsize=20_000)  # 10 ms each: a model and what it is compared with see the same molecules
+def _descriptors_of(text: str, names: tuple[str, ...]) -> NDArray[np.float32]:
+    molecule, known = _rdkit("Chem").MolFromSmiles(text), dict(_rdkit("Chem.Descriptors").descList)
+    found = np.array([known[name](molecule) for name in names], np.float64)
     return np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6).clip(-1e6, 1e6).astype(np.float32)
 
 
@@ -454,7 +479,7 @@ def _rdkit(part: str) -> Any:
         raise MissingExtra("rdkit", "chem") from error
 
 
-def _molecules(graphs: GraphSet, smiles: str) -> Iterator[Any]:
+def _molecules(graphs: GraphSet, smiles: str) -> Iterator[tuple[str, Any]]:
     Chem = _rdkit("Chem")
     found = graphs.schema.column("graph", smiles)
     if found is None or found.kind == "float":
@@ -469,7 +494,7 @@ def _molecules(graphs: GraphSet, smiles: str) -> Iterator[Any]:
                 raise InvalidGraph(
                     f"its SMILES {text!r} cannot be read", index=row, graph_id=graphs.ids[row].item()
                 )
-            yield molecule
+            yield text, molecule
 
 
 class Trees(NamedTuple):

@@ -180,15 +180,18 @@ def predict(
     columns: Columns = "",
     probabilities: Annotated[bool, opt.option("A column for every class.", "--probabilities")] = False,
     std: Annotated[bool, opt.option("The spread of an ensemble.", "--std")] = False,
+    interval: Annotated[float | None, opt.option("Bounds for that share of graphs.", "SHARE")] = None,
     errors: Annotated[BadGraphs, opt.reads(BAD_GRAPHS)] = "raise",
 ) -> Output:
     """Predict graphs, keyed by your ids; errors are shown where the graphs have the target.
 
     Predictions are columns with the names of their targets. Units are metadata in Parquet, and in the header
-    of CSV and JSON lines. Classes come with their probability.
+    of CSV and JSON lines. Classes come with their probability. --interval 0.9 adds the columns "low" and
+    "high", and "unlike training" for graphs that are like none of the training.
 
     Examples:
         infograph predict model new.smi --out predictions.parquet
+        infograph predict model new.csv --interval 0.9 --out predictions.csv
         infograph predict model new.csv --columns all --errors nan --out predictions.csv
     """
     from infograph.io import check_outputs
@@ -199,7 +202,7 @@ def predict(
         check_outputs([model, source], out)
         predictions.check_place(out)
     fitted = infograph.load(model)
-    predictions.check_predicts(fitted, probabilities=probabilities)
+    predictions.check_predicts(fitted, probabilities=probabilities, std=std, interval=interval)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
     found = predictions.predict_table(
         fitted,
@@ -207,6 +210,7 @@ def predict(
         columns=opt.columns_of(graphs, columns),
         probabilities=probabilities,
         std=std,
+        interval=interval,
         keep_places=errors == "nan",
     )
     for note in found.notes:
@@ -220,7 +224,8 @@ def predict(
     judged = [str(score) for score in found.scores]
     if out is not None:
         predictions.write_predictions(found, out)
-        line = f"{out}: {len(found):,} predictions of {', '.join(fitted.target_names_)}"
+        of = ", ".join(fitted.target_names_[:3]) + " ..." * (len(fitted.target_names_) > 3)
+        line = f"{out}: {len(found):,} predictions of {of}"
         return {**content, "rows": len(found)}, [line, *judged]
     shown = [map(cell_text, values[:SHOWN].tolist()) for values in found.columns.values()]
     texts = [place for place, name in enumerate(found.columns) if name == "problem"]

@@ -6,6 +6,7 @@ them is compared with the estimators by a test.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import functools
 import inspect
@@ -80,7 +81,8 @@ MAYBE_SOURCE = "The graphs; not needed where a file of vectors holds the column.
 CLASSIFIERS = "svm-rbf, svm-linear, logistic, ridge, ridge-rbf, forest, knn; of several, the best inside."
 LAM = "Weight of InfoGraph's term; 1e-3,1e-4 tries both, as do --weight-decay and --lr."
 OBJECTIVES = (
-    "infograph-star, infograph, mean-teacher, supervised, pi-model, vat; for classes pseudo-label, entropy."
+    "auto, vectors, infograph-star, infograph, mean-teacher, supervised, pi-model, vat; for classes "
+    "pseudo-label, entropy."
 )
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE)]
@@ -102,9 +104,8 @@ References = Literal["none", "usual", "all"]
 Energy = Literal["hartree", "eV", "kcal/mol", "kJ/mol"]
 Duplicates = Literal["mean", "median", "first", "drop", "keep"]
 Star = Literal["infograph-star", "infograph*"]  # the second has to be quoted in a shell
-Objective = Literal[
-    Star, "infograph", "mean-teacher", "supervised", "pi-model", "vat", "pseudo-label", "entropy"
-]
+Others = Literal["infograph", "mean-teacher", "supervised", "pi-model", "vat", "pseudo-label", "entropy"]
+Objective = Literal["auto", "vectors", Star, Others]
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,7 @@ class ModelOptions:
 class LabelOptions:
     """What is learned from which labels."""
 
-    target: Annotated[str | None, learns("Columns to predict; empty is unlabelled.", "A,B")] = None
+    target: Annotated[str | None, learns("Columns to predict, or all; empty is unlabelled.", "A,B")] = None
     task: Annotated[Kind | None, learns("What they hold.", "by the column")] = None
     objective: Annotated[Objective | None, learns(OBJECTIVES, "NAME", "infograph-star")] = None
     lam: Annotated[Numbers | None, learns(LAM, "NUMBER", "0.001", parser=numbers)] = None
@@ -271,7 +272,7 @@ class LabelOptions:
     init_from: Annotated[Path | None, learns("Start from its encoder.", "MODEL")] = None
     transfer: Annotated[Layers | None, learns("Layers of InfoGraph*'s term.", "random")] = None
     duplicates: Annotated[Duplicates | None, learns("Molecules that stand there twice.")] = None
-    references: Annotated[References | None, learns("To compare with; all adds fingerprints.", "usual")] = (
+    references: Annotated[References | None, learns("To compare with; all: whatever it takes.", "usual")] = (
         None
     )
 
@@ -293,6 +294,8 @@ class LabelOptions:
         from infograph.learn.parts import make_parts
 
         targets = names(self.target) or []
+        if targets == ["all"]:
+            targets = [column.name for column in graphs.schema.graph if column.kind != "text"]
         graphs, notes = prepare(
             graphs, targets, duplicates=self.duplicates, task=self.task, unlabelled=self.unlabelled
         )
@@ -385,8 +388,11 @@ def verb(function: Callable[..., Output | None]) -> Callable[..., None]:
 
 
 def names(text: str | None) -> list[str] | None:
-    """ "a, b" -> ["a", "b"]; nothing given is None."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    """'a, "b, c"' -> ["a", "b, c"]; nothing given is None."""
+    if text is None:
+        return None
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in cells if name.strip()]
 
 
 def used(schema: infograph.Schema) -> str:

@@ -81,17 +81,35 @@ def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Ta
     return table((head, scoring, ""), lines, texts=(2,))
 
 
-def error_table(rows: Iterable[ErrorRow]) -> Table:
-    """Errors of methods in the units of their targets."""
+def error_table(rows: Sequence[ErrorRow]) -> Table:
+    """Figures of methods, the first of which is the model; of many columns of classes only their mean."""
+    from infograph.learn.judging import AUC, RMSE
 
-    def number(value: float, unit: str) -> str:
-        return "" if math.isnan(value) else f"{100 * value:.1f}" if unit == WRONG else f"{value:.4g}"
+    means = [row for row in rows if row.target.startswith("mean of ")]
+    rows = means or rows
+    figures = list(rows[0].test)
+    chosen = RMSE if RMSE in figures else AUC if AUC in figures else figures[0]
 
+    def number(value: float, name: str) -> str:
+        return "" if math.isnan(value) else f"{100 * value:.1f}" if name == WRONG else f"{value:.3g}"
+
+    def named(row: ErrorRow) -> str:
+        own = row.unit and row.unit != WRONG and f"[{row.unit}]"
+        return f"{row.target} {own}" if own and not row.target.endswith(own) else row.target
+
+    several = len({row.target for row in rows}) > 1
+    head = [*(["target"] * several), "method" if several else named(rows[0])]
     lines = [
-        (row.target, row.method, number(row.validation, row.unit), number(row.test, row.unit), row.unit)
+        [
+            *([named(row)] * several),
+            row.method,
+            *(number(row.test[name], name) for name in figures),
+            number(row.validation[chosen], chosen),
+        ]
         for row in rows
     ]
-    return table(("target", "method", "validation", "test", "unit"), lines, texts=(1, 4))
+    tested = [f"test {name}" if place == 0 else name for place, name in enumerate(figures)]
+    return table([*head, *tested, f"validation {chosen}"], lines, texts=(int(several),), bold=0)
 
 
 def say_rejected(graphs: GraphSet) -> None:
@@ -148,7 +166,7 @@ def in_options(text: str) -> str:
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models"
+    names = "unlabelled|labelled|validation|test|label|y|n_models|task|interval|duplicates"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import infograph
 from infograph.cli import options as opt
-from infograph.cli.output import Interrupted, Output, error_table, score_table, table
+from infograph.cli.output import Interrupted, Output, error_table, in_options, score_table, table
 from infograph.progress import ProgressReport, Report, say
 
 if TYPE_CHECKING:
@@ -97,17 +99,24 @@ def _learn_labels(
 ) -> Output:
     """Train on labelled and unlabelled graphs, and judge the model."""
     from infograph.learn.training import gaps, learn, runs_of, unit_of
+    from infograph.report.training import write_report
 
     parts, notes = labels.parts(graphs, model.seed or 0)
     estimator, grid = labels.estimator(parts.task, model, columns)
     report = ProgressReport(unit=unit_of(parts), runs=runs_of(estimator, grid))
-    notes.append(parts.sentence)
+    unsaid, began = [*notes, parts.sentence], time.perf_counter()
 
-    def say_notes(_: Progress) -> None:  # once training has begun: a mistake is one sentence
-        while notes:
-            report.note(notes.pop(0))
+    def say_notes(_: Progress | None = None) -> None:  # once training has begun: a mistake is one sentence
+        while unsaid:
+            report.note(in_options(unsaid.pop(0)))
+
+    def announce(line: str) -> None:
+        report.note(f"{timedelta(seconds=round(time.perf_counter() - began))}  {line}")
 
     with _resumable(keep["checkpoint"]), report:
+        if estimator.objective in ("auto", "vectors"):  # no updates that would tell
+            say_notes()
+            announce(f"learning; a head of vectors takes about {_about(parts.n_labelled)}, networks say so")
         learned = learn(
             estimator,
             parts,
@@ -115,16 +124,20 @@ def _learn_labels(
             validate_on=labels.validate_on,
             references=labels.references or "usual",
             watchers=[say_notes, report],
-            announce=report.note,
+            announce=announce,
             **keep,
         )
-    learned.model.save(out)
+        learned.model.save(out)
+        write_report(learned, out, notes=notes, announce=announce)
     for note in gaps(learned.rows, parts):
         say(note)
     epochs = len(learned.model.history_)
+    several = len(learned.verdicts) > 1
     lines: list[Any] = [
         error_table(learned.rows),
+        *(f"{each.target}: {each}" if several else str(each) for each in learned.verdicts),
         f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}{opt.used(learned.model.schema_)}",
+        f"Report: {out / 'report.html'}",
     ]
     if learned.trials:
         best = min(learned.trials, key=lambda trial: (math.isnan(trial.error), trial.error))
@@ -134,6 +147,12 @@ def _learn_labels(
             tried.append([*values, f"{each.error:.4g}", "chosen" if each is best else ""])
         lines.insert(0, table((*best.settings, "validation", ""), tried))
     return {"model": out, **learned.to_dict()}, lines
+
+
+def _about(n_labelled: int) -> str:
+    """How long a head of vectors takes for so many molecules, on two cores."""
+    seconds = 10 + 0.03 * n_labelled
+    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 @contextmanager

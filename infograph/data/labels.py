@@ -141,20 +141,22 @@ def is_continuous(values: NDArray[Any]) -> bool:
 
 
 def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
-    """Whether columns are predicted as numbers or as classes; what is neither is refused."""
-    classes = []
+    """Whether columns are predicted as numbers or as classes; what is neither, or both, is refused."""
+    classes: list[str] = []
+    numbers: list[str] = []
     for column in columns:
         check_numbers(graphs, column)
         if column.kind == "text":
             raise InvalidTarget(f"the column {column.name!r} holds texts that hardly repeat: no classes")
         measured = column.unit or column.width > 1 or is_continuous(graphs.values("graph", column.name))
-        if column.kind != "float" or not measured:
-            classes.append(column)
-    texts = [column for column in classes if column.kind != "float"]
-    if len(columns) > 1 and (texts or len(classes) == len(columns)):
-        name = (texts or classes)[0].name
-        raise InvalidTarget(f"{name!r} holds classes: a model predicts numbers, or one column of classes")
-    return "classification" if classes and len(columns) == 1 else "regression"
+        (numbers if column.kind == "float" and measured else classes).append(column.name)
+    if classes and numbers:
+        raise InvalidTarget(
+            f"{listed(classes)} {'hold' if len(classes) > 1 else 'holds'} classes and {listed(numbers)} "
+            f"measured numbers: train a model for each kind, or pass task='regression' where whole numbers "
+            f"were measured"
+        )
+    return "classification" if classes else "regression"
 
 
 class BadCell(InvalidTarget):

@@ -2,7 +2,8 @@
 
 `config.json` (class, settings, version, checksum, and what was learned besides arrays),
 `model.safetensors` (the arrays), `schema.json` (what the graphs must look like), `history.json` and
-`README.md`, a card for people. No pickle.
+`README.md`, a card for people; after `infograph train --target` also `results.json` and `report.html`, how
+good it is. No pickle.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ OLD = "infograph-model-1"  # had the parameters of encoder, objective and schedu
 State = dict[str, NDArray[Any]]
 History = list[dict[str, float]]
 Content = TypeVar("Content")
-FILES = ("model.safetensors", "schema.json", "history.json", "README.md")
+FILES = ("model.safetensors", "schema.json", "history.json", "README.md", "results.json", "report.html")
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
 MODEL = FolderKind("a model", "config.json", (FORMAT, OLD), lambda content: FILES)
 

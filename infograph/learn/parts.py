@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import (
+    FEW,
     ClassTargets,
     Mark,
     Targets,
     Task,
     check_numbers,
     class_targets,
+    is_known,
+    listed,
     numeric_targets,
     task_of,
+    task_targets,
     without_mark,
 )
 from infograph.data.schema import Column
@@ -41,6 +45,7 @@ class Parts:
         train: graphs to learn from, the labelled ones first; the labels of all others are hidden.
         n_labelled: how many of them are labelled.
         validation, test: graphs to choose by and to test on, all labelled; perhaps none.
+        how: these were drawn.
     """
 
     targets: tuple[str, ...]
@@ -49,6 +54,7 @@ class Parts:
     n_labelled: int
     validation: GraphSet
     test: GraphSet
+    how: How = "random"
 
     @property
     def y(self) -> str | list[str]:
@@ -71,7 +77,8 @@ class Parts:
     def sentence(self) -> str:
         """What is going to happen."""
         what = "numbers" if self.task == "regression" else "classes"
-        return f"Predicting {', '.join(self.targets)} as {what}: {self.in_words}."
+        shown = ", ".join(self.targets[:3]) + (f" and {len(self.targets) - 3} more" * (len(self.targets) > 3))
+        return f"Predicting {shown} as {what}: {self.in_words}."
 
 
 def make_parts(
@@ -90,7 +97,8 @@ def make_parts(
 
     Args:
         graphs: the graphs, with the targets as graph columns; empty values are unlabelled.
-        targets: names of columns, which may leave out their units; several are numbers.
+        targets: names of columns, which may leave out their units; several are numbers, or classes of which
+            all have the same two.
         task: None decides by the column: texts, categories and a few different whole numbers without a unit
             are classes, other numbers are numbers.
         labelled: how many labels are used to learn from; None for all that are not held out.
@@ -129,24 +137,42 @@ def make_parts(
         values = train.graph[column.name].copy()
         values[len(learned) :] = {"float": np.nan, "text": "", "categorical": column.unknown}[column.kind]
         train = train.with_column("graph", column, values)
-    return Parts(names, task, train, len(learned), graphs[judged], graphs[tested])
+    return Parts(names, task, train, len(learned), graphs[judged], graphs[tested], how)
 
 
 def _read(
     graphs: GraphSet, columns: Sequence[Column], task: Task
 ) -> tuple[Targets | ClassTargets, IntArray | None]:
-    """The targets, and the codes of classes."""
+    """The targets, and the codes of classes of one column."""
     names = [column.name for column in columns]
+    for column in columns:
+        _check_kind(graphs, column, task)
     if task == "regression":
-        for column in columns:
-            check_numbers(graphs, column)
         return numeric_targets(names, graphs, fitting=False), None
     if len(names) > 1:
-        raise InvalidTarget(
-            f"classes are predicted for one column, not {', '.join(names)}: train one model each"
-        )
+        return task_targets(names, graphs, fitting=False), None
     classes = class_targets(names[0], graphs, fitting=False)
     return classes, classes.codes
+
+
+def _check_kind(graphs: GraphSet, column: Column, task: Task) -> None:
+    """Refuse words as numbers, and measured numbers as classes."""
+    values = graphs.values("graph", column.name)
+    if task == "regression":
+        check_numbers(graphs, column)
+        words = [each for each in column.categories if isinstance(each, str)]
+        if words:
+            raise InvalidTarget(
+                f"{column.name!r} holds the words {listed(words)} and no numbers: use task='classification'"
+            )
+    elif column.kind == "float":
+        known = values[is_known(values)]
+        different = len(np.unique(known))
+        if different > FEW and (2 * different > len(known) or (known != np.rint(known)).any()):
+            raise InvalidTarget(
+                f"{column.name!r} has {different:,} different numbers, too many for classes: use "
+                f"task='regression'"
+            )
 
 
 def _counts(n_known: int, labelled: int | None, *held_out: float | None) -> Counts:

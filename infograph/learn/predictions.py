@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet
-from infograph.data.labels import class_name, missing, numeric_targets, without_mark
+from infograph.data.labels import without_mark
 from infograph.data.units import graph_column, match_name, split_header
 from infograph.data.vectors import (
     PROBLEM,
@@ -27,9 +26,11 @@ from infograph.data.vectors import (
 from infograph.errors import InvalidParameter
 from infograph.estimators.base import GraphPredictor, a_model, check_embeds
 from infograph.io import check_writable, replaced_file
+from infograph.learn.judging import IN_UNITS, Figures, Judged, outputs_of, predicted_classes
 from infograph.progress import WRONG, figure_text
 
 ID, PROBABILITY, STD = "id", "probability", "std"
+UNLIKE = "unlike training"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +61,28 @@ class Predictions:
 
 @dataclass(frozen=True)
 class TargetError:
-    """The error of one target: the mean absolute one, or the share of wrong classes (unit "% wrong")."""
+    """How wrong the predictions of one target are.
+
+    Attributes:
+        target, unit: whose figures; "% wrong" is the unit of a share of wrong classes.
+        figures: MAE, RMSE and R2, or the share of wrong classes and, of two, ROC-AUC and average precision.
+        n_graphs: that have a value.
+    """
 
     target: str
     unit: str
-    error: float
-    n_graphs: int  # that have a value
+    figures: Figures
+    n_graphs: int
 
     def __str__(self) -> str:
-        name = "" if self.unit == WRONG else "mean absolute error "
-        return f"{self.target}: {name}{figure_text(self.error, self.unit)} over {self.n_graphs:,} graphs"
+        texts = []
+        for name, value in self.figures.items():
+            if value == value:
+                unit = self.unit if name in (*IN_UNITS, WRONG) else ""
+                texts.append(
+                    figure_text(value, unit) if name == WRONG else f"{name} {figure_text(value, unit)}"
+                )
+        return f"{self.target}: {', '.join(texts)} over {self.n_graphs:,} graphs"
 
 
 def predict_table(
@@ -79,6 +92,7 @@ def predict_table(
     columns: Sequence[str] = (),
     probabilities: bool = False,
     std: bool = False,
+    interval: float | None = None,
     keep_places: bool = False,
 ) -> Predictions:
     """Predict graphs that were read with the model's schema.
@@ -88,41 +102,83 @@ def predict_table(
         graphs: the graphs.
         columns: their own columns to put beside the predictions; one that has the name of a target is called
             "measured ...".
-        probabilities: whether every class gets a column, and not only the predicted one's probability.
+        probabilities: whether every class gets a column, and not only the predicted one's probability. Of
+            several columns of classes each has that of the second class anyway.
         std: whether the spread of an ensemble is added.
+        interval: the share of graphs whose numbers are to lie between the columns "low" and "high" that are
+            added, such as 0.9; and "unlike training" says which graphs are like none of the training.
         keep_places: whether rejected inputs keep their rows, with NaN and the column `problem`.
     """
-    check_predicts(model, probabilities=probabilities, std=std)
+    check_predicts(model, probabilities=probabilities, std=std, interval=interval)
     _check_own(columns, keep_places)
-    names, units, found = model.target_names_, {}, {}  # type: Any, dict[str, str], dict[str, NDArray[Any]]
-    if hasattr(model, "classes_"):
-        both: Any = model.predict_proba(graphs, return_std=True) if std else [model.predict_proba(graphs)]
-        shares, every = both[0], np.arange(len(graphs))
-        best = shares.argmax(axis=1)
-        predicted = np.asarray(model.classes_[best])
-        found = {names[0]: predicted, PROBABILITY: shares[every, best]}
-        if std:
-            found[f"{PROBABILITY} {STD}"] = both[1][every, best]
-        if probabilities:
-            found |= {f"{PROBABILITY} {label}": shares[:, n] for n, label in enumerate(model.classes_)}
-    else:
-        both = model.predict(graphs, return_std=True) if std else (model.predict(graphs),)
-        predicted = both[0]
-        for values, suffix in zip(both, ("", STD), strict=False):
-            for place, (name, unit) in enumerate(zip(names, model.target_units_, strict=True)):
-                title = f"{split_header(name)[0]} {suffix}" if suffix else name
-                found[title] = values.reshape(len(values), -1)[:, place]
-                units |= {title: unit} if unit else {}
+    spread = (model.predict_proba if hasattr(model, "classes_") else model.predict) if std else None
+    both = spread(graphs, return_std=True) if spread else (outputs_of(model, graphs),)
+    both = [np.asarray(each).reshape(len(graphs), -1) for each in both]
+    make = _class_columns if hasattr(model, "classes_") else _number_columns
+    found, units = make(model, both, probabilities)
+    if interval is not None:
+        _add_bounds(model, graphs, interval, found, units)
     own = {}
     for name in (graph_column(graphs.schema, column).name for column in columns):
         own[f"measured {name}" if name in found or name == ID else name] = graph_values(graphs, name)
     table = {ID: graphs.ids, **own, **found}
     if keep_places and graphs.rejected:
         table = _in_place(table, graphs)
-    return Predictions(table, units, *score_predictions(model, graphs, predicted))
+    return Predictions(table, units, *score_predictions(model, graphs, both[0]))
 
 
-def check_predicts(model: Any, *, probabilities: bool = False, std: bool = False) -> None:
+Columns = dict[str, NDArray[Any]]
+
+
+def _class_columns(
+    model: GraphPredictor, both: Sequence[NDArray[Any]], probabilities: bool
+) -> tuple[Columns, dict[str, str]]:
+    """Classes and their probabilities (and the spread of these)."""
+    names, classes, found = model.target_names_, model.classes_.tolist(), {}  # type: Any, Any, Columns
+    predicted = predicted_classes(model, both[0]).reshape(-1, len(names))
+    if len(names) > 1:
+        for place, name in enumerate(names):
+            found[name] = predicted[:, place]
+            for values, suffix in zip(both, ("", f" {STD}"), strict=False):
+                found[f"{name} {PROBABILITY} {classes[1]}{suffix}"] = values[:, place]
+        return found, {}
+    every, best = np.arange(len(predicted)), both[0].argmax(axis=1)
+    found[names[0]] = predicted[:, 0]
+    for values, suffix in zip(both, ("", f" {STD}"), strict=False):
+        found[f"{PROBABILITY}{suffix}"] = values[every, best]
+    if probabilities:
+        found |= {f"{PROBABILITY} {label}": both[0][:, n] for n, label in enumerate(classes)}
+    return found, {}
+
+
+def _number_columns(
+    model: GraphPredictor, both: Sequence[NDArray[Any]], probabilities: bool
+) -> tuple[Columns, dict[str, str]]:
+    """Numbers (and their spread), and the units of all columns."""
+    found, units = {}, {}  # type: Columns, dict[str, str]
+    for values, suffix in zip(both, ("", STD), strict=False):
+        for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
+            title = f"{split_header(name)[0]} {suffix}" if suffix else name
+            found[title] = values[:, place]
+            units |= {title: unit} if unit else {}
+    return found, units
+
+
+def _add_bounds(model: Any, graphs: GraphSet, level: float, found: Columns, units: dict[str, str]) -> None:
+    """Lower and upper bounds beside the predictions, and which graphs they are doubtful for."""
+    bounds = [each.reshape(len(graphs), -1) for each in model.predict(graphs, interval=level)[1:]]
+    for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
+        for values, suffix in zip(bounds, ("low", "high"), strict=True):
+            title = f"{split_header(name)[0]} {suffix}"
+            found[title] = values[:, place]
+            units |= {title: unit} if unit else {}
+    unlike = model.error_bars_.unlike(model._vectors(model._source(graphs)))
+    found[UNLIKE] = np.array(["yes" if each else "no" for each in unlike], dtype=object)
+
+
+def check_predicts(
+    model: Any, *, probabilities: bool = False, std: bool = False, interval: float | None = None
+) -> None:
     """Refuse models that cannot give what is asked for; the message says what they can do."""
     kind = a_model(model)
     if not isinstance(model, GraphPredictor):
@@ -131,6 +187,11 @@ def check_predicts(model: Any, *, probabilities: bool = False, std: bool = False
         raise InvalidParameter(f"{kind} predicts numbers and has no probabilities of classes")
     if std and len(getattr(model, "models_", ())) < 2:
         raise InvalidParameter(f"{kind} is no ensemble and has no spread: train one with n_models=5")
+    if interval is not None and getattr(model, "error_bars_", None) is None:
+        what = "predicts classes" if hasattr(model, "classes_") else "does not know how wrong it is"
+        raise InvalidParameter(
+            f"{kind} {what} and has no intervals: they come with numbers and held-out graphs"
+        )
 
 
 def _check_own(columns: Sequence[str], keep_places: bool) -> None:
@@ -154,25 +215,25 @@ def _in_place(table: dict[str, NDArray[Any]], graphs: GraphSet) -> dict[str, NDA
 
 
 def score_predictions(
-    model: GraphPredictor, graphs: GraphSet, predicted: NDArray[Any]
+    model: GraphPredictor, graphs: GraphSet, outputs: NDArray[Any]
 ) -> tuple[tuple[TargetError, ...], tuple[str, ...]]:
     """The errors of the targets that the graphs have values of, and why others could not be compared.
 
-    The graphs may have the targets among their columns, named with or without their unit.
+    The graphs may have the targets among their columns, named with or without their unit. `outputs` are
+    predicted numbers (G, T), or probabilities.
     """
-    classes, notes, scores = hasattr(model, "classes_"), [], []
-    table = predicted.reshape(len(predicted), -1).T  # (T, G)
-    for values, name, unit in zip(table, model.target_names_, model.target_units_, strict=True):
-        names = [column.name for column in graphs.schema.graph]
+    names = [column.name for column in graphs.schema.graph]
+    columns: list[str | None] = []
+    notes = []
+    for name, unit in zip(model.target_names_, model.target_units_, strict=True):
         found, (stem, written) = match_name(names, name), split_header(name)
         if found is None and written:
             alike = [each for each in names if split_header(each)[0] == stem]
             found = alike[0] if len(alike) == 1 else None
-        if found is None:
-            continue
-        graphs = without_mark(graphs, [found], model.unlabelled)
-        column = graphs.schema.column("graph", found)
-        if column is None or (column.kind != "float" and not classes):
+        marked = graphs if found is None else without_mark(graphs, [found], model.unlabelled)
+        column = None if found is None else marked.schema.column("graph", found)
+        columns.append(None)
+        if column is None or (column.kind != "float" and not hasattr(model, "classes_")):
             continue
         if unit and column.unit != unit and column.unit:
             notes.append(f"{name} was not compared: it is in {column.unit} here, and predicted in {unit}.")
@@ -182,30 +243,10 @@ def score_predictions(
                 f"with units={{{found!r}: {unit!r}}}."
             )
         else:
-            error = errors_of(model, graphs, [found], values)[0]
-            known = int(np.count_nonzero(~missing(graphs.values("graph", found))))
-            if known:
-                scores.append(TargetError(name, WRONG if classes else unit, error, known))
-    return tuple(scores), tuple(notes)
-
-
-def errors_of(
-    model: GraphPredictor, graphs: GraphSet, targets: Sequence[str], predicted: NDArray[Any] | None = None
-) -> list[float]:
-    """Mean absolute error per target, or the share of wrong classes; NaN where no graph has a value."""
-    if not len(graphs):
-        return [math.nan] * len(model.target_names_)
-    predicted = model.predict(graphs) if predicted is None else predicted
-    if hasattr(model, "classes_"):
-        given = graphs.values("graph", targets[0])
-        pairs = zip(given, predicted, ~missing(given), strict=True)
-        wrong = [[float(class_name(a) != class_name(b)) if known else math.nan] for a, b, known in pairs]
-        wrong_by = np.array(wrong)  # (G, 1)
-    else:
-        values = numeric_targets(list(targets), graphs, fitting=False).values  # (G, T)
-        wrong_by = np.abs(np.asarray(predicted).reshape(len(graphs), -1) - values)
-    known_of = [column[~np.isnan(column)] for column in wrong_by.T]
-    return [float(known.mean()) if len(known) else math.nan for known in known_of]
+            columns[-1] = found
+    judged = Judged.of(model, graphs, columns, outputs)
+    rows = zip(judged.names, judged.units, judged.figures, judged.known.sum(axis=0).tolist(), strict=True)
+    return tuple(TargetError(*row) for row in rows if row[-1]), tuple(notes)
 
 
 def check_place(path: str | Path) -> None:

@@ -6,30 +6,40 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.data.labels import Task
+from infograph.data.molecules import SMILES
 from infograph.data.units import graph_column
-from infograph.errors import InvalidParameter, TrainingDiverged
+from infograph.errors import InfoGraphError, InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
+from infograph.learn.judging import Figures, Judged, Verdict, compare_pair, mean_figures, mean_of
 from infograph.learn.parts import Parts
-from infograph.learn.predictions import errors_of
 from infograph.learn.tune import Trial, grid_of
+from infograph.objectives.vectors import Vectors
 from infograph.parameters import changed, described
-from infograph.progress import WRONG, Watcher, least_error, validation_unit
+from infograph.progress import Watcher, least_error, validation_unit
 
 References = Literal["none", "usual", "all"]
 NAMES: dict[Task, tuple[str, str, str]] = {
-    "regression": ("mean of the labels", "least squares on atom counts", "fingerprints + random forest"),
+    "regression": ("mean of the labels", "least squares on atom counts", "random forest on fingerprints"),
     "classification": (
         "most frequent class",
         "logistic regression on counts",
-        "fingerprints + random forest",
+        "random forest on fingerprints",
     ),
 }
+MOST_FOREST = 20_000  # labelled molecules of a forest that is grown without being asked for
+HEADS = {"ridge": "ridge regression", "gp": "Gaussian process", "svm": "support vectors", "forest": "forest"}
+LEVEL = 0.9  # of intervals
+SHARES, LEAST, MOST = (8, 4, 2), 16, 10_000  # parts of the labels of a curve; how few and many it is made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +50,28 @@ class Learned:
         model: fitted.
         parts: what it learned from and is judged by.
         rows: its errors first, then those of the references.
+        tested: its predictions of the test graphs.
+        verdicts: whether to use it or the best reference, per target of numbers; none without test graphs.
+        bounds: between which 90 % of the test graphs' numbers are to lie; None without error bars.
         trials: the settings that were tried, if there was a choice.
     """
 
     model: SemiSupervised
     parts: Parts
     rows: tuple[ErrorRow, ...]
+    tested: Judged
+    verdicts: tuple[Verdict, ...] = ()
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     trials: tuple[Trial, ...] = ()
+
+    @property
+    def covered(self) -> tuple[float, ...]:
+        """The share of test graphs whose number lies between the bounds, per target."""
+        if self.bounds is None:
+            return ()
+        low, high, given = *self.bounds, self.tested.given
+        inside = (low <= given) & (given <= high)
+        return tuple(float(inside[there, t].mean()) for t, there in enumerate(self.tested.known.T))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -55,11 +80,16 @@ class Learned:
             "task": self.parts.task,
             "targets": list(self.parts.targets),
             "objective": described(self.model)["objective"],
+            "method": title_of(self.model),
             "graphs": self.parts.counts,
+            "split": self.parts.how,
             "epochs": len(history),
             "last_epoch": history[-1] if history else {},
             "table": [vars(row) for row in self.rows],
+            "verdicts": [{**vars(each), "sentence": str(each)} for each in self.verdicts],
         }
+        if self.bounds is not None:
+            content["intervals"] = {"level": LEVEL, "covered": list(self.covered)}
         return {**content, "search": [vars(trial) for trial in self.trials]} if self.trials else content
 
 
@@ -85,7 +115,7 @@ def learn(
         validate_on: how many validation graphs drive schedule and choice; all of them are used at the end.
         references: which methods to compare with.
         checkpoint, resume, watchers: as in `fit`.
-        announce: called with a line before each combination.
+        announce: called with a line before each combination, and before what takes a while.
     """
     if validate_on is not None and validate_on < 1:
         raise InvalidParameter(f"validate_on={validate_on}: expected at least one graph")
@@ -93,7 +123,7 @@ def learn(
     fitting: dict[str, Any] = {"validation": chosen_by, "watchers": watchers}
     if not grid:
         model = estimator.fit(parts.train, parts.y, **fitting, checkpoint=checkpoint, resume=resume)
-        return Learned(model, parts, tuple(_rows(model, parts, references)))
+        return _judged(model, parts, references, announce)
     if chosen_by is None:
         raise InvalidParameter(f"a search over {', '.join(grid)} needs validation graphs: hold some out")
     if checkpoint is not None:
@@ -114,11 +144,53 @@ def learn(
         trials.append(Trial(setting, error, len(history)))
     if best is estimator:
         raise TrainingDiverged(f"all {len(settings)} combinations of {', '.join(grid)} diverged: lower lr")
-    return Learned(best, parts, tuple(_rows(best, parts, references)), tuple(trials))
+    return _judged(best, parts, references, announce, tuple(trials))
 
 
-def _rows(model: SemiSupervised, parts: Parts, references: References) -> list[ErrorRow]:
-    return [*error_rows(model._parts()["objective"].title, model, parts), *reference_rows(parts, references)]
+def _judged(
+    model: SemiSupervised,
+    parts: Parts,
+    references: References,
+    announce: Callable[[str], None],
+    trials: tuple[Trial, ...] = (),
+) -> Learned:
+    title, tested = title_of(model), Judged.of(model, parts.test, parts.targets)
+    rows, others = error_rows(title, model, parts, tested), {}  # type: list[ErrorRow], dict[str, Judged]
+    for name, reference in _references(parts, references, announce):
+        others[name] = Judged.of(reference, parts.test, parts.targets)
+        rows += error_rows(name, reference, parts, others[name])
+    verdicts: list[Verdict] = []
+    if others and len(parts.test):
+        whole = np.ones((1, len(parts.test)), np.int64)
+        figures = np.stack([each.resampled(whole)[0] for each in others.values()])  # (references, T)
+        figures = np.nanmean(figures, axis=1, keepdims=True) if tested.classes else figures
+        chosen = [list(others)[place] for place in np.nan_to_num(figures, nan=np.inf).argmin(axis=0)]
+        pairs = {name: compare_pair(title, tested, name, others[name]) for name in dict.fromkeys(chosen)}
+        verdicts = [pairs[name][target] for target, name in enumerate(chosen)]
+    return Learned(model, parts, tuple(rows), tested, tuple(verdicts), _bounds(model, parts), trials)
+
+
+def _bounds(model: SemiSupervised, parts: Parts) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    if model.error_bars_ is None or not len(parts.test):
+        return None
+    try:
+        _, low, high = model.predict(parts.test, interval=LEVEL)  # type: ignore[call-arg]
+    except InvalidParameter:  # too few graphs to measure errors by
+        return None
+    return low.reshape(len(low), -1), high.reshape(len(high), -1)
+
+
+def title_of(model: SemiSupervised) -> str:
+    """What a model is: its objective, or the head and what this sees."""
+    if not model.inputs_:
+        return str(model._parts()["objective"].title)
+    return f"{HEADS[head_of(model)]} on {model.inputs_.replace('+', ' and ')}"
+
+
+def head_of(model: SemiSupervised) -> str:
+    """The head of vectors that was chosen, by the errors that chose it."""
+    missed = {name[10:]: error for name, error in model.history_[0].items() if name.startswith("missed by ")}
+    return min(missed, key=lambda name: missed[name]).split(" on ")[0]
 
 
 def unit_of(parts: Parts) -> str:
@@ -134,32 +206,41 @@ def runs_of(estimator: SemiSupervised, grid: Mapping[str, Sequence[Any]]) -> int
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """The error of one method for one target: mean absolute error, or share of wrong classes.
+    """How good one method is for one target.
 
     Attributes:
-        method, target, unit: whose error of what; "% wrong" is the unit of a share of wrong classes.
-        validation, test: the errors; NaN where there are no such graphs.
+        method, target: whose figures of what; a target "mean of 12" is the mean over columns of classes.
+        unit: of MAE and RMSE; "% wrong" of classes.
+        validation, test: the figures (`Judged.figures`); NaN where there are no such graphs.
     """
 
     method: str
     target: str
     unit: str
-    validation: float
-    test: float
+    validation: Figures
+    test: Figures
 
 
-def error_rows(method: str, model: GraphPredictor, parts: Parts) -> list[ErrorRow]:
-    """The errors of a fitted model on the validation and the test graphs, one row per target."""
-    found = [errors_of(model, graphs, parts.targets) for graphs in (parts.validation, parts.test)]
-    units = [WRONG] if hasattr(model, "classes_") else model.target_units_
-    return [ErrorRow(method, *row) for row in zip(model.target_names_, units, *found, strict=True)]
+def error_rows(method: str, model: GraphPredictor, parts: Parts, tested: Judged) -> list[ErrorRow]:
+    """The errors of a fitted model on the validation and the test graphs, one row per target.
+
+    Several columns of classes have one more, the mean, which comes first.
+    """
+    found = [Judged.of(model, parts.validation, parts.targets).figures, tested.figures]
+    rows = [ErrorRow(method, *row) for row in zip(tested.names, tested.units, *found, strict=True)]
+    if tested.classes and len(rows) > 1:
+        means = map(mean_figures, found)
+        rows.insert(0, ErrorRow(method, mean_of(tested.names), tested.units[0], *means))
+    return rows
 
 
 def gaps(rows: Sequence[ErrorRow], parts: Parts) -> list[str]:
     """Why errors are missing: nothing was held out, or nothing that has a value of a target."""
     reasons = []
     for name in ("validation", "test"):
-        lost = dict.fromkeys(row.target for row in rows if math.isnan(getattr(row, name)))
+        lost = dict.fromkeys(
+            row.target for row in rows if all(math.isnan(value) for value in getattr(row, name).values())
+        )
         if not parts.counts[name]:
             reasons.append(
                 f"There is no {name} error: of {parts.n_labelled:,} labelled graphs none was held out for it."
@@ -171,18 +252,59 @@ def gaps(rows: Sequence[ErrorRow], parts: Parts) -> list[str]:
     return reasons
 
 
-def reference_rows(parts: Parts, which: References = "usual") -> Iterator[ErrorRow]:
-    """The errors of the methods to beat, fitted to the same labels: "usual" are the mean and, where nodes
-    have categories, least squares on their counts; "all" adds a forest on fingerprints, for molecules.
+def _references(
+    parts: Parts, which: References, announce: Callable[[str], None]
+) -> Iterator[tuple[str, GraphPredictor]]:
+    """The methods to beat, fitted to the same labels.
+
+    "usual" are the mean, where nodes have categories least squares on their counts, and a forest on
+    fingerprints and descriptors for at most 20,000 labelled molecules; "all" has it for more, too.
     """
     mean, counts, forest = NAMES[parts.task]
     schema, labelled = parts.train.schema, parts.train[: parts.n_labelled]
     models: dict[str, Any] = {} if which == "none" else {mean: MeanPredictor(parts.task)}
     if models and any(column.kind == "categorical" for column in schema.features("node")):
         models[counts] = AtomCounts(task=parts.task)
-    if which == "all" and schema.column("graph", "smiles") is not None:
-        models[forest] = FingerprintForest(task=parts.task)
+    affordable = which == "all" or parts.n_labelled <= MOST_FOREST
+    if models and affordable and schema.column("graph", SMILES.name) and find_spec("rdkit"):
+        models[forest] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
     for name, model in models.items():
+        announce(f"to compare with: {name}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model itself has said it
-            yield from error_rows(name, model.fit(labelled, parts.y), parts)
+            yield name, model.fit(labelled, parts.y)
+
+
+def label_curve(learned: Learned, announce: Callable[[str], None]) -> list[tuple[int, float]]:
+    """Labels and test error of the same head fitted to an eighth, a quarter, half, and all of them.
+
+    The error is the RMSE (of several targets the mean, in deviations of the test graphs), 1 - ROC-AUC, or the
+    share of wrong classes. Only heads of vectors have a curve: networks would take as long again.
+    """
+    model, parts = learned.model, learned.parts
+    if not model.inputs_ or not len(parts.test) or not 2 * LEAST <= parts.n_labelled <= MOST:
+        return []
+    announce("learning curve: the same head with fewer labels")
+    points = []
+    head: Any = head_of(model)
+    same = {"objective": Vectors(model.inputs_, head), "init_from": model, "verbose": False}
+    for share in SHARES:
+        count = parts.n_labelled // share
+        if count < LEAST:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                fewer = changed(model, same).fit(parts.train[:count], parts.y)
+                judged = Judged.of(fewer, parts.test, parts.targets)
+            except (InfoGraphError, ValueError):  # a class that so few labels do not have
+                continue
+        points.append((count, _error(judged)))
+    return [*points, (parts.n_labelled, _error(learned.tested))]
+
+
+def _error(judged: Judged) -> float:
+    errors = judged.resampled(np.ones((1, len(judged.given)), np.int64))[0]
+    if not judged.classes and len(errors) > 1:
+        errors = errors / [np.nanstd(column) or 1.0 for column in judged.given.T]
+    return float(np.nanmean(errors))

@@ -34,8 +34,8 @@ from infograph.estimators.labelled import SemiSupervised
 from infograph.evaluate import cross_validate
 from infograph.io import remove_folder
 from infograph.jobs import Lost, run
+from infograph.learn.judging import Judged
 from infograph.learn.parts import Parts
-from infograph.learn.predictions import errors_of
 from infograph.parameters import CUSTOM, changed, in_words, own_code, saved
 from infograph.progress import least_error
 from infograph.train.checkpoint import kept_epochs
@@ -303,7 +303,8 @@ def held_out_errors(model: GraphNetwork, parts: Parts) -> list[float]:
     if not len(parts.test):
         return [math.nan] * len(parts.targets)
     if isinstance(model, SemiSupervised):
-        return errors_of(model, parts.test, parts.targets)
+        judged = Judged.of(model, parts.test, parts.targets)
+        return [next(iter(each.values())) for each in judged.figures]
     assert isinstance(model, InfoGraph)
     classes = parts.train.values("graph", parts.targets[0])
     known = ~missing(classes)

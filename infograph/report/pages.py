@@ -133,8 +133,12 @@ def cell_text(value: Any) -> str:
 def draw_molecule(smiles: str) -> Markup:
     """An image of a molecule, which cannot run anything; nothing for what is no SMILES, or without RDKit."""
     try:
-        drawing = draw_graph(as_graphset([smiles]), 0, size=(WIDTH, HEIGHT))
+        return picture(draw_graph(as_graphset([smiles]), 0, size=(WIDTH, HEIGHT)), smiles)
     except InfoGraphError:
         return Markup("")
+
+
+def picture(drawing: str, words: str) -> Markup:
+    """An SVG as an image, described in words."""
     data = base64.b64encode(drawing.encode()).decode()
-    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(smiles, data)
+    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(words, data)
