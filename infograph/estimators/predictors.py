@@ -311,9 +311,8 @@ class InfoGraphClassifier(SemiSupervised):
         if isinstance(targets, TaskTargets):
             values = np.full(targets.values.shape, np.nan, np.float32)
             given = values[labelled] = targets.values[labelled]
-            rare, common = np.nansum(given, axis=0), np.nansum(1 - given, axis=0)
-            weights = common / np.maximum(rare, 1)
-            return torch.from_numpy(values), Tasks(targets.n_targets, self._weights(weights))
+            rare, common = (np.maximum(np.nansum(each, axis=0), 1) for each in (given, 1 - given))
+            return torch.from_numpy(values), Tasks(targets.n_targets, self._weights(common / rare))
         known = cast(ClassTargets, targets)
         counts = np.bincount(known.codes[labelled], minlength=len(known.classes))
         weights = len(labelled) / (len(counts) * np.maximum(counts, 1))
