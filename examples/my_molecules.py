@@ -56,7 +56,7 @@ def main(epochs: int = 10) -> None:
         split = infograph.scaffold_split(graphs, (0.7, 0.15, 0.15), target="y")
         print(split)
         train, validation, test = (graphs[part] for part in (split.train, split.validation, split.test))
-        model = InfoGraphRegressor("infograph*", epochs=epochs, dim=64, lr=2e-3).fit(train, validation=(validation, None))
+        model = InfoGraphRegressor(epochs=epochs, dim=64, lr=2e-3).fit(train, validation=(validation, None))
         unit, measured = model.target_units_[0], test.graph["y"]
 
         references = {"mean of the labelled": MeanPredictor(), "counts of atoms": AtomCounts()}

@@ -176,7 +176,8 @@ def test_results_of_changed_code_are_not_read(tmp_path, monkeypatch):
 
 
 def test_nested_names_work_with_short_forms(mutag):
-    model = InfoGraphClassifier().set_params(objective__lam=0.5, encoder__layers=2, schedule__patience=1)
+    model = InfoGraphClassifier(schedule="plateau")
+    model.set_params(objective__lam=0.5, encoder__layers=2, schedule__patience=1)
     assert (model.objective.lam, model.encoder.layers, model.schedule.patience) == (0.5, 2, 1)
     model.set_params(objective__information__bound="infonce")
     assert model.objective.information.bound == "infonce"

@@ -6,7 +6,7 @@ import copy
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
@@ -90,7 +90,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "n_models": [Interval(Integral, 1, None, closed="left")],
         "offset": [StrOptions({"auto"}), None],
-        "class_weight": [StrOptions({"balanced"}), None],
+        "class_weight": [StrOptions({"balanced"}), Mapping, None],
         "random_state": [SEED],
     }
     models_: list[Predictor]
@@ -118,7 +118,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         n_models: int = 1,
         init_from: Any = None,
         offset: Literal["auto"] | None = "auto",
-        class_weight: Literal["balanced"] | None = None,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | None = None,
         unlabelled: Category | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -49,19 +50,24 @@ class InfoGraphRegressor(SemiSupervised):
     graphs alone; predictions are in the targets' own units. `y` may have several columns, with gaps anywhere.
 
     Args:
-        objective: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
-            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised", as the
-            paper compares them; from its Appendix B "pi-model", "vat", and for classes "pseudo-label",
-            "entropy"; or one of your own, see `infograph.objectives.objective`.
+        objective: "auto" fits "vectors" and "infograph*" and is the one with the least error on the validation
+            graphs, or on a fifth of the labelled ones where there are none; `chosen_` and `errors_` say which
+            and why. "vectors" or `Vectors(...)` is a simple head (ridge, Gaussian process, support vectors,
+            forest) on vectors that were made without labels. As the paper compares them: "infograph*" or
+            `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or `InfoGraphWithLabels(...)` (Eq. 6),
+            "mean-teacher" or `MeanTeacher(...)`, "supervised"; from its Appendix B "pi-model", "vat", and for
+            classes "pseudo-label", "entropy"; or one of your own, see `infograph.objectives.objective`.
         encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
             continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
             more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
         dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
         epochs: at most so many; 500 in the paper, 50 here.
         lr: Adam's learning rate at the start; 1e-3 in the paper.
-        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper.
+        batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper, "auto" takes a
+            fiftieth of the labelled graphs, at least 20 and at most 128.
         weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
-        schedule: how the learning rate falls: "plateau", or `Plateau(factor=0.7, patience=5)`.
+        schedule: how the learning rate falls: "cosine", to 0 after the last epoch, or "plateau", as in the
+            paper's code; or `Plateau(factor=0.7, patience=5)`.
         early_stopping: epochs without improvement on the validation graphs after which training ends; None
             for never. Improvement without validation graphs is that of the loss, and nothing ends early.
         steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
@@ -72,6 +78,7 @@ class InfoGraphRegressor(SemiSupervised):
         offset: "auto" fits numbers to counts of atoms and bonds (of node and edge labels elsewhere) first,
             where that is better than the mean on labelled graphs that are left out, and networks learn the
             rest; None for no such part, as in the paper. Classes have none.
+        class_weight: of classes, "balanced" for as if all were equally frequent, or class -> weight.
         node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
         unlabelled: one more value of `y` that means unlabelled, such as -1.
         device: "auto" takes a GPU if there is one; or any torch device.
@@ -85,6 +92,10 @@ class InfoGraphRegressor(SemiSupervised):
         history_: one record per epoch: every loss term and, as "validation", the mean absolute error of the
             validation graphs in the target's unit (of several targets: the mean, each in its deviations).
         schema_: what the graphs must look like.
+        chosen_, errors_: by objective="auto": which, and the errors on graphs that were held out.
+        inputs_, head_: of objective="vectors": what its head sees, and its kind.
+        offset_: the part by composition; None where there is none.
+        error_bars_: what intervals are made of; None where no errors are known.
     """
 
     task = "regression"
@@ -223,6 +234,8 @@ class InfoGraphClassifier(SemiSupervised):
         model.predict(graphs)
 
     The loss is the cross-entropy. A -1 among the labels raises unless `unlabelled=-1` says what it means.
+    Rows of labels, or several names of columns, are as many questions of two classes, with gaps anywhere.
+    Probabilities are calibrated on graphs that the model did not learn from, where there are such.
 
     Args: those of `InfoGraphRegressor`.
 
@@ -312,14 +325,27 @@ class InfoGraphClassifier(SemiSupervised):
             values = np.full(targets.values.shape, np.nan, np.float32)
             given = values[labelled] = targets.values[labelled]
             rare, common = (np.maximum(np.nansum(each, axis=0), 1) for each in (given, 1 - given))
-            return torch.from_numpy(values), Tasks(targets.n_targets, self._weights(common / rare))
+            balanced = np.stack([np.ones(len(rare)), common / rare])
+            one, two = self._weights(balanced, targets.classes)
+            return torch.from_numpy(values), Tasks(targets.n_targets, tuple((two / one).tolist()))
         known = cast(ClassTargets, targets)
         counts = np.bincount(known.codes[labelled], minlength=len(known.classes))
-        weights = len(labelled) / (len(counts) * np.maximum(counts, 1))
-        return torch.from_numpy(known.codes), Classification(len(known.classes), self._weights(weights))
+        balanced = len(labelled) / (len(counts) * np.maximum(counts, 1))
+        weights = self._weights(balanced, known.classes)
+        return torch.from_numpy(known.codes), Classification(len(known.classes), tuple(weights.tolist()))
 
-    def _weights(self, balanced: Rows) -> tuple[float, ...]:
-        return () if self.class_weight is None else tuple(balanced.tolist())
+    def _weights(self, balanced: Rows, classes: Sequence[Any]) -> Rows:
+        """Of each class, the first axis; by default all are 1."""
+        if isinstance(self.class_weight, str):
+            return balanced
+        given = self.class_weight or {}
+        strange = [label for label in given if label not in classes]
+        if strange:
+            raise InvalidParameter(f"class_weight names {strange[0]!r}; the classes are {listed(classes)}")
+        one = np.array([float(given.get(label, 1.0)) for label in classes])
+        if not (one > 0).all():
+            raise InvalidParameter("class_weight: expected numbers above 0")
+        return np.asarray(one.reshape(-1, *[1] * (balanced.ndim - 1)) * np.ones(balanced.shape))
 
     def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
         scores = torch.from_numpy(outputs).double() / self.temperature_

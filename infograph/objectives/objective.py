@@ -156,7 +156,7 @@ class Tasks:
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean cross-entropy of the known classes, 0 or 1; NaN is no target. (B, T), (B, T) -> scalar."""
         known = ~targets.isnan()
-        rare = torch.tensor(self.weights or (1.0,), device=outputs.device).expand(outputs.shape[1])
+        rare = outputs.new_tensor(self.weights or (1.0,)).expand(outputs.shape[1])
         weight = rare.expand_as(targets)[known]
         wanted = targets[known].to(outputs.dtype)
         return binary_cross_entropy_with_logits(outputs[known], wanted, pos_weight=weight)

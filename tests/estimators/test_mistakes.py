@@ -80,7 +80,7 @@ def unsupervised(given=None, **settings):
 
 
 def numbers(y=HALF, validation=None, **settings):
-    return lambda: InfoGraphRegressor("infograph*", **{**QUICK, **settings}).fit(
+    return lambda: InfoGraphRegressor(**{"objective": "infograph*", **QUICK, **settings}).fit(
         graphs(), y, validation=validation
     )
 
@@ -94,7 +94,7 @@ def judged(*pair, of=tuple):
 def classes(y, judged=None, **settings):
     def call():
         validation = None if judged is None else (graphs(), judged)
-        return InfoGraphClassifier("infograph*", **{**QUICK, **settings}).fit(
+        return InfoGraphClassifier(**{"objective": "infograph*", **QUICK, **settings}).fit(
             graphs(), y, validation=validation
         )
 
