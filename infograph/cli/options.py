@@ -259,7 +259,7 @@ class LabelOptions:
 
     target: Annotated[str | None, learns("Columns to predict, or all; empty is unlabelled.", "A,B")] = None
     task: Annotated[Kind | None, learns("What they hold.", "by the column")] = None
-    objective: Annotated[Objective | None, learns(OBJECTIVES, "NAME", "infograph-star")] = None
+    objective: Annotated[Objective | None, learns(OBJECTIVES, "NAME", "auto")] = None
     lam: Annotated[Numbers | None, learns(LAM, "NUMBER", "0.001", parser=numbers)] = None
     labelled: Annotated[int | None, learns("Use only so many labels.", "all")] = None
     unlabelled: Annotated[str | None, learns("A value that means unlabelled.", "VALUE")] = None

@@ -50,7 +50,7 @@ class InfoGraphRegressor(SemiSupervised):
     graphs alone; predictions are in the targets' own units. `y` may have several columns, with gaps anywhere.
 
     Args:
-        objective: "auto" fits "vectors" and "infograph*" and is the one with the least error on the validation
+        objective: "auto" fits "vectors" and "infograph*" and is the one with the least error on validation
             graphs, or on a fifth of the labelled ones where there are none; `chosen_` and `errors_` say which
             and why. "vectors" or `Vectors(...)` is a simple head (ridge, Gaussian process, support vectors,
             forest) on vectors that were made without labels. As the paper compares them: "infograph*" or
