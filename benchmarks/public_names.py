@@ -46,7 +46,7 @@ GROUPS = {
         "scaffold_groups",
         "resolve_duplicates",
     ),
-    "judging": ("cross_validate", "paired_test", "compare", "make_parts", "tune"),
+    "judging": ("cross_validate", "paired_test", "compare", "make_parts", "tune", "suggest"),
     "looking": (
         "GraphIndex",
         "Hits",

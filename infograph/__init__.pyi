@@ -47,6 +47,7 @@ from infograph.evaluate.compare import compare as compare
 from infograph.index import GraphIndex as GraphIndex
 from infograph.index import Hits as Hits
 from infograph.learn.parts import make_parts as make_parts
+from infograph.learn.suggest import suggest as suggest
 from infograph.learn.tune import tune as tune
 from infograph.look import contribution_drawing as contribution_drawing
 from infograph.look import describe_clusters as describe_clusters

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from infograph import __version__
-from infograph.cli.apply import embed, predict, store
+from infograph.cli.apply import embed, predict, store, suggest
 from infograph.cli.judge import compare, datasets, evaluate, history, info
 from infograph.cli.look import draw, explore, index, search
 from infograph.cli.reproduce import reproduce
@@ -23,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.add_typer(reproduce, name="reproduce")
-for verb in (study, train, tune, embed, store, predict, evaluate, compare):
+for verb in (study, train, tune, embed, store, predict, suggest, evaluate, compare):
     app.command()(verb)
 app.command("map")(draw)
 for verb in (index, search, explore, history, info, datasets):

@@ -1,4 +1,4 @@
-"""`infograph embed`, `infograph store`, `infograph predict`: a model, or a job, on a user's graphs."""
+"""`infograph embed`, `store`, `predict`, `suggest`: a model, or a job, on a user's graphs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ import infograph
 from infograph.cli import options as opt
 from infograph.cli.output import LISTED, Interrupted, Output, in_options, show, table
 from infograph.progress import Report, say
+
+if TYPE_CHECKING:
+    from infograph.learn.predictions import Predictions
 
 SHOWN = 50  # predictions
 BAD_GRAPHS = "At a graph that cannot be used: stop, leave it out, or keep its row with NaN."
@@ -196,7 +199,6 @@ def predict(
     """
     from infograph.io import check_outputs
     from infograph.learn import predictions
-    from infograph.report.pages import cell_text
 
     if out is not None:
         check_outputs([model, source], out)
@@ -227,9 +229,57 @@ def predict(
         of = ", ".join(fitted.target_names_[:3]) + " ..." * (len(fitted.target_names_) > 3)
         line = f"{out}: {len(found):,} predictions of {of}"
         return {**content, "rows": len(found)}, [line, *judged]
+    return {**content, "predictions": predictions.rows_of(found)}, [*_rows(found), *judged]
+
+
+@opt.verb
+def suggest(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder of a model that predicts.")],
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="The graphs to choose from, as a SOURCE.")],
+    reading: opt.ReadingOptions,
+    count: Annotated[int, opt.option("How many graphs to choose.", "-n", min=1)] = 20,
+    known: Annotated[str | None, opt.option("Graphs that are measured already.", "FILE", "none")] = None,
+    out: Annotated[Path | None, opt.option("A .parquet, .csv or .json file.", "FILE", "the terminal")] = None,
+    errors: opt.Errors = "raise",
+) -> Output:
+    """Choose graphs to measure next, in the order to measure them.
+
+    Chosen are graphs that stand for many of the pool of which the model is unsure. Graphs of the pool that
+    are in --known, the table you trained on and whatever was measured since, are left out. Numbers have
+    bounds that hold 90 % of values, classes their probability.
+
+    Examples:
+        infograph suggest model candidates.csv -n 20 --known measured.csv --out next.csv
+    """
+    from infograph.io import check_outputs
+    from infograph.learn import predictions
+
+    if out is not None:
+        check_outputs([model, pool, known], out)
+        predictions.check_place(out)
+    fitted = infograph.load(model)
+    predictions.check_predicts(fitted)
+    graphs, *measured = (
+        reading.read(source, errors=errors, schema=fitted.schema_)
+        for source in (pool, known)
+        if source is not None
+    )
+    found = infograph.suggest(fitted, graphs, count, known=measured[0] if measured else None)
+    for note in found.notes:
+        say(note)
+    content = {"file": out, "units": found.units, "notes": found.notes}
+    if out is not None:
+        predictions.write_predictions(found, out)
+        return {**content, "rows": len(found)}, [f"{out}: {len(found):,} graphs to measure next"]
+    return {**content, "suggestions": predictions.rows_of(found)}, _rows(found)
+
+
+def _rows(found: Predictions) -> list[Any]:
+    """The first rows of a table, and how many more there are."""
+    from infograph.report.pages import cell_text
+
     shown = [map(cell_text, values[:SHOWN].tolist()) for values in found.columns.values()]
-    texts = [place for place, name in enumerate(found.columns) if name == "problem"]
+    texts = [place for place, name in enumerate(found.columns) if name in ("problem", "smiles")]
     rows = table([*map(found.header, found.columns)], zip(*shown, strict=True), texts=texts)
-    if len(found) > SHOWN:
-        judged = [f"... and {len(found) - SHOWN:,} more; --out FILE writes all of them.", *judged]
-    return {**content, "predictions": predictions.rows_of(found)}, [rows, *judged]
+    more = f"... and {len(found) - SHOWN:,} more; --out FILE writes all of them."
+    return [rows, more] if len(found) > SHOWN else [rows]

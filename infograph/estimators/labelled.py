@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
@@ -35,6 +36,7 @@ from infograph.estimators.base import BadRows, GraphPredictor
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
 from infograph.estimators.offset import Offset
+from infograph.estimators.removal import contributions
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
 from infograph.objectives.infograph import MutualInformation
@@ -362,10 +364,14 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
         return compute(encoder, encoder.source(graphs, choose_device(self.device)), encode)
 
-    def _network_outputs(self, model: Predictor, graphs: GraphSet) -> NDArray[np.float32]:
+    def _network_outputs(
+        self, model: Predictor, graphs: GraphSet, given: Mapping[str, NDArray[Any]] = MappingProxyType({})
+    ) -> NDArray[np.float32]:
+        """What a network gives for graphs; inputs of a head that are `given` are not made."""
         if not self.inputs_:
             return compute(model, self._source(graphs), model)
-        rows = [self._input(part, graphs, model.encoder) for part in self.inputs_.split("+")]
+        asked = self.inputs_.split("+")
+        rows = [given[p] if p in given else self._input(p, graphs, model.encoder) for p in asked]
         with torch.no_grad():
             given = torch.from_numpy(np.hstack(rows).astype(np.float32)).to(choose_device(self.device))
             return np.asarray(model.head(given).cpu().numpy())
@@ -483,6 +489,23 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
         rows = self._checked_outputs(graphs, errors, both, times=2)
         return rows[:, : self._n_outputs], rows[:, self._n_outputs :]
+
+    @property
+    def scores_nodes(self) -> bool:
+        """Whether `score_nodes` gives a number per node."""
+        return hasattr(self, "models_") and self._single
+
+    def score_nodes(self, graphs: Any) -> Rows:
+        """What each node contributes: the prediction minus that without the node and its edges. (N,), (N, T).
+
+        Numbers are in the targets' units. Of classes these are log-odds: of the second of two classes (in
+        each of several columns), or of the predicted class where there are more.
+        """
+        self._check_fitted()
+        known = as_graphset(graphs, schema=self.schema_)
+        self._check_elements(known)
+        found = contributions(self, known)
+        return found[:, 0] if self._single else found
 
     # ---- saving
 

@@ -11,6 +11,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name
+from infograph.data.units import split_header
 from infograph.errors import InvalidParameter
 from infograph.look.layout import Points, distinct, layout
 from infograph.look.molecules import LARGEST, draw_molecule, has_molecules, molecule_of
@@ -30,6 +31,7 @@ from infograph.look.svg import (
 
 if TYPE_CHECKING:
     from infograph.estimators.infograph import InfoGraph
+    from infograph.estimators.labelled import SemiSupervised
 
 THUMBNAIL_SIZE = (120, 120)
 LARGE = (600, 600)
@@ -45,6 +47,7 @@ def draw_graph(
     index: int,
     *,
     scores: Any = None,
+    meaning: str = "",
     size: tuple[int, int] = LARGE,
     theme: str | Theme = "light",
     hydrogens: bool = False,
@@ -65,6 +68,7 @@ def draw_graph(
         index: which one; negative counts from the end.
         scores: one number per node of this graph, in its order, such as `InfoGraph.score_nodes` gives them.
             Of hydrogens that are nodes but not drawn, scores do not show.
+        meaning: what the scores are, to be written below their scale.
         size: width and height in pixels; `THUMBNAIL_SIZE` is 120 x 120, `LARGE` 600 x 600.
         theme: "light", "dark", or a Theme; its page "none" is see-through.
         hydrogens: whether hydrogens that are nodes are drawn as atoms.
@@ -84,45 +88,74 @@ def draw_graph(
     if graph.n_nodes <= LARGEST and has_molecules(graph):
         smiles = f": {graph.graph['smiles'][0]}" if "smiles" in graph.graph else ""
         molecule = molecule_of(graph, 0, hydrogens=hydrogens)
-        return draw_molecule(molecule, size, paper, title=title + smiles, scores=values)
-    return _draw_network(graph, size, paper, title, values)
+        return draw_molecule(molecule, size, paper, title=title + smiles, scores=values, meaning=meaning)
+    return _draw_network(graph, size, paper, title, values, meaning)
 
 
 def contribution_drawing(
-    model: InfoGraph,
+    model: InfoGraph | SemiSupervised,
     graph: Any,
     *,
+    target: str | None = None,
     size: tuple[int, int] = LARGE,
     theme: str | Theme = "light",
     hydrogens: bool = False,
 ) -> str:
-    """One graph with its nodes coloured by T(h_u, H(G)), what each contributes to the mutual information.
+    """One graph with its nodes coloured by what each contributes to the prediction, or to the information.
 
-    T is the discriminator's score of a node and its own graph (Eq. 4): nodes of a high score are typical of
-    the graph as the model sees it, nodes below zero could as well be another graph's.
+    InfoGraphRegressor and InfoGraphClassifier: what is predicted minus what would be without the node, in the
+    target's unit or in log-odds of a class that the legend names. InfoGraph: T(h_u, H(G)), the
+    discriminator's score of a node and its own graph (Eq. 4): nodes of a high score are typical of the graph
+    as the model sees it, nodes below zero could as well be another graph's.
 
     Args:
-        model: a fitted InfoGraph.
-        graph: one graph, as anything `model.transform` accepts.
+        model: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier.
+        graph: one graph, as anything the model accepts.
+        target: one of several targets by its name; the first by default.
         size, theme, hydrogens: as of `draw_graph`.
     """
-    if not getattr(model, "scores_nodes", False):
-        raise InvalidParameter(f"this {type(model).__name__} does not score nodes; give a fitted InfoGraph")
+    names = getattr(model, "target_names_", ())
+    if not names and not getattr(model, "scores_nodes", False) or not hasattr(model, "score_nodes"):
+        raise InvalidParameter(
+            f"this {type(model).__name__} does not score nodes; give a fitted InfoGraph, InfoGraphRegressor "
+            f"or InfoGraphClassifier"
+        )
     known = as_graphset(graph) if isinstance(graph, GraphSet) else as_graphset(graph, schema=model.schema_)
     if len(known) != 1:
         raise InvalidParameter(f"{len(known):,} graphs: expected one, such as graphs[0]")
-    return draw_graph(known, 0, scores=model.score_nodes(known), size=size, theme=theme, hydrogens=hydrogens)
+    if target is not None and target not in names:
+        raise InvalidParameter(f"target={target!r}: the model predicts {', '.join(names) or 'nothing'}")
+    place = 0 if target is None else names.index(target)
+    scores = model.score_nodes(known).reshape(known.n_nodes, -1)[:, place]
+    how: dict[str, Any] = {"size": size, "theme": theme, "hydrogens": hydrogens}
+    return draw_graph(known, 0, scores=scores, meaning=_meaning(model, known, place), **how)
+
+
+def _meaning(model: Any, graph: GraphSet, place: int) -> str:
+    """What the contributions of a model are to."""
+    if not hasattr(model, "target_names_"):
+        return "contribution to the mutual information"
+    name, unit = model.target_names_[place], model.target_units_[place]
+    if not hasattr(model, "classes_"):
+        return f"contribution to {name}" + (f" [{unit}]" if unit and not split_header(name)[1] else "")
+    told = model.classes_[1] if len(model.classes_) == 2 else model.predict(graph)[0]
+    return f"contribution to the log-odds of {name} = {told}"
 
 
 def _draw_network(
-    graph: GraphSet, size: tuple[int, int], theme: Theme, title: str, scores: NDArray[np.float64] | None
+    graph: GraphSet,
+    size: tuple[int, int],
+    theme: Theme,
+    title: str,
+    scores: NDArray[np.float64] | None,
+    meaning: str,
 ) -> str:
     nodes, arcs, drawn, note = _part(graph)
     if scores is None:
         fill, names, legend, room = _by_category(graph, nodes, size, theme)
     else:
-        fill, legend = score_colours(scores[nodes], size, theme)
-        names, room = [""] * len(nodes), legend_height(size)
+        fill, legend = score_colours(scores[nodes], size, theme, meaning)
+        names, room = [""] * len(nodes), legend_height(size, meaning)
     width, height = size
     noted = 0.0 if not note or min(size) < THUMBNAIL else 16.0
     margin = max(3.0, min(size) * 0.045)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet
+from infograph.data.graphset import GraphSet, recode
 from infograph.data.molecules import BOND, ELEMENT
 from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, score_colours, tell
 
@@ -33,7 +33,8 @@ def has_molecules(graphs: GraphSet) -> bool:
     element, bond = graphs.schema.column("node", ELEMENT.name), graphs.schema.column("edge", BOND.name)
     if element is None or bond is None or importlib.util.find_spec("rdkit") is None:
         return False
-    return element.categories == ELEMENT.categories and bond.categories == BOND.categories
+    pairs = ((element, ELEMENT), (bond, BOND))  # a model's schema may have some of the categories alone
+    return all(own.categories and {*own.categories} <= {*usual.categories} for own, usual in pairs)
 
 
 def molecule_of(graphs: GraphSet, index: int, *, hydrogens: bool = False) -> Molecule:
@@ -73,11 +74,12 @@ def _build(graph: GraphSet) -> Any:
     from rdkit import Chem
 
     mol = Chem.RWMol()
-    for node, number in enumerate(graph.node[ELEMENT.name].tolist()):
+    for node, number in enumerate(recode(graph, "node", ELEMENT)[0].tolist()):
         atom = Chem.Atom(number if number < ELEMENT.unknown else 0)
         atom.SetIntProp("node", node)
         mol.AddAtom(atom)
-    for u, v, code in zip(*graph.edges.tolist(), graph.edge[BOND.name].tolist(), strict=True):
+    bonds = recode(graph, "edge", BOND)[0].tolist()
+    for u, v, code in zip(*graph.edges.tolist(), bonds, strict=True):
         if u < v and mol.GetBondBetweenAtoms(u, v) is None:
             mol.AddBond(u, v, getattr(Chem.BondType, BOND_TYPES[code]))
     for bond in mol.GetBonds():
@@ -139,6 +141,7 @@ def draw_molecule(
     *,
     title: str,
     scores: NDArray[np.float64] | None = None,
+    meaning: str = "",
 ) -> str:
     """The molecule as SVG, with a disc behind every atom where there are `scores`, one per node of the graph.
 
@@ -149,7 +152,7 @@ def draw_molecule(
     from rdkit.Chem.Draw import rdMolDraw2D
 
     width, height = size
-    room = legend_height(size) if scores is not None else 0.0
+    room = legend_height(size, meaning) if scores is not None else 0.0
     drawer = _drawer(width, round(height - room), theme, plain=scores is not None)
     with rdBase.BlockLogs():
         try:  # with single and double bonds where RDKit finds them, as it stands where it does not
@@ -162,7 +165,7 @@ def draw_molecule(
     if scores is None:
         return document(width, height, theme, title, [lines])
     own = scores[list(molecule.nodes)]
-    colours, legend = score_colours(own, size, theme)
+    colours, legend = score_colours(own, size, theme, meaning)
     points = [drawer.GetDrawCoords(atom) for atom in range(len(own))]
     ends = [(points[b.GetBeginAtomIdx()], points[b.GetEndAtomIdx()]) for b in molecule.mol.GetBonds()]
     lengths = sorted(((u.x - v.x) ** 2 + (u.y - v.y) ** 2) ** 0.5 for u, v in ends)

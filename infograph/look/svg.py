@@ -96,13 +96,15 @@ def document(width: int, height: int, theme: Theme, title: str, parts: Iterable[
     )
 
 
-def legend_height(size: tuple[int, int]) -> float:
+def legend_height(size: tuple[int, int], meaning: str = "") -> float:
     """Pixels at the lower edge that the legend of a scale takes."""
-    return 13.0 if min(size) < THUMBNAIL else 34.0
+    return 13.0 if min(size) < THUMBNAIL else 50.0 if meaning else 34.0
 
 
-def score_colours(scores: NDArray[np.float64], size: tuple[int, int], theme: Theme) -> tuple[list[str], str]:
-    """A colour per score, and the legend: a bar with the numbers of its ends.
+def score_colours(
+    scores: NDArray[np.float64], size: tuple[int, int], theme: Theme, meaning: str = ""
+) -> tuple[list[str], str]:
+    """A colour per score, and the legend: a bar with the numbers of its ends, and below it what they mean.
 
     Scores on both sides of zero run from blue over grey to orange, with zero in the middle; scores of one
     sign from pale to blue. Colour-blind people can read both: no two ends differ by red against green, and
@@ -116,6 +118,7 @@ def score_colours(scores: NDArray[np.float64], size: tuple[int, int], theme: The
     width, height = size
     small = min(size) < THUMBNAIL
     letters, thickness, share, up = (8.0, 4.0, 0.42, 8.0) if small else (11.0, 8.0, 0.4, 20.0)
+    up += legend_height(size, meaning) - legend_height(size)
     length = width * share
     left, top, step = (width - length) / 2, height - up, length / STEPS
     middles = low + (np.arange(STEPS) + 0.5) / STEPS * (high - low)
@@ -130,6 +133,8 @@ def score_colours(scores: NDArray[np.float64], size: tuple[int, int], theme: The
     parts.append(label(left + length + 5, baseline, tell(high), letters, theme.ink))
     if both and not small:
         parts.append(label(width / 2, top - 4, "0", letters, theme.ink, anchor="middle"))
+    if meaning and not small:
+        parts.append(label(width / 2, height - 9, meaning, letters, theme.ink, anchor="middle"))
     return _mixed(scores, low, high, ramp), f'<g class="scale">{"".join(parts)}</g>'
 
 

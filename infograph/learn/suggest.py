@@ -1,0 +1,160 @@
+"""Which graphs to measure next: those that many graphs, of which little is known, are near to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infograph.data.colours import refine
+from infograph.data.convert import as_graphset
+from infograph.data.graphset import GraphSet, concatenate
+from infograph.data.molecules import SMILES
+from infograph.data.units import split_header
+from infograph.errors import InvalidParameter
+from infograph.estimators.labelled import SemiSupervised
+from infograph.learn.predictions import ID, PROBABILITY, Predictions, check_predicts
+
+Floats = NDArray[np.float64]
+LEVEL = 0.9  # of the intervals
+UNLIKE = "unlike training"
+CANDIDATES, REPRESENTED = 20_000, 2_000  # graphs of a pool that may be chosen, and that distances are to
+NAMED = 5  # graphs that a note lists
+ROUNDS = 8  # of the colours by which graphs without SMILES are told apart
+
+
+def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predictions:
+    """Choose the graphs of a pool to measure next, in the order to measure them.
+
+        print(suggest(model, "candidates.csv", known="measured.csv").columns)
+
+    Graph after graph is taken that most reduces the sum over the pool of an uncertainty times the squared
+    distance to the nearest measured or chosen graph, in the space of vectors. Such graphs stand for many, and
+    not for each other (greedy facility location; Wei, Iyer and Bilmes, ICML 2015).
+
+    Args:
+        model: a fitted InfoGraphRegressor with error bars, or an InfoGraphClassifier.
+        pool: the graphs to choose from, anything `model.predict` accepts; equal ones count once.
+        n: how many.
+        known: graphs that are measured already, those of the training at best, which a model does not keep:
+            they are left out, and places near them wait. Without it the centre of the pool counts as known.
+
+    Returns:
+        A table: `id`, `smiles` of molecules, predictions with the bounds `low` and `high` of an interval that
+        holds 90 % of values, or classes with their probabilities, and whether a graph is unlike those of the
+        training; its notes say what was left out.
+    """
+    check_predicts(model)
+    if not isinstance(model, SemiSupervised):
+        raise InvalidParameter(
+            f"a {type(model).__name__} does not say how sure it is: take InfoGraphRegressor or "
+            f"InfoGraphClassifier"
+        )
+    if model.error_bars_ is None and not hasattr(model, "classes_"):
+        raise InvalidParameter(
+            "how wrong this model is on graphs that it did not learn from is not known, and so not where it "
+            "is unsure: fit it with validation=0.2, for instance, or with objective='vectors'"
+        )
+    if isinstance(n, bool) or n != int(n) or n < 1:
+        raise InvalidParameter(f"n={n!r}: expected a number of graphs, 1 or more")
+    graphs = as_graphset(pool, schema=model.schema_)
+    measured = None if known is None else as_graphset(known, schema=model.schema_)
+    graphs, notes = _new(graphs, measured)
+    if n > len(graphs):
+        raise InvalidParameter(f"n={n}: {len(graphs):,} graphs are left to choose from; ask for fewer")
+    vectors = model.transform(graphs)
+    columns, units, unsure = _told(model, graphs, vectors)
+    order = choose(vectors, unsure, n, None if measured is None else model.transform(measured))
+    table = {name: values[order] for name, values in columns.items()}
+    return Predictions(table, units, notes=tuple(notes))
+
+
+def choose(vectors: NDArray[Any], unsure: Floats, n: int, known: NDArray[Any] | None = None) -> list[int]:
+    """Which graphs to take, the first first, by their vectors (G, D), how unsure each is (G,), and vectors of
+    graphs that are known (K, D)."""
+    every = vectors if known is None else np.vstack([vectors, known])
+    mean, deviation = every.mean(axis=0), every.std(axis=0)
+    scale = np.where(deviation > 1e-9, 1 / np.maximum(deviation, 1e-9), 0.0)
+    places, order = (vectors - mean) * scale, np.random.default_rng(0).permutation(len(vectors))
+    offered, seen = np.sort(order[: max(CANDIDATES, n)]), np.sort(order[:REPRESENTED])
+    near = np.full(len(seen), np.inf)
+    others = np.zeros((1, vectors.shape[1])) if known is None else (known - mean) * scale
+    for start in range(0, len(others), REPRESENTED):
+        block = _squares(places[seen], others[start : start + REPRESENTED])
+        near = np.minimum(near, block.min(axis=1))
+    across = _squares(places[offered], places[seen])  # (C, S)
+    gain = np.array([unsure[seen] @ np.maximum(near - row, 0) for row in across])
+    taken: list[int] = []
+    while len(taken) < n:
+        best = int(gain.argmax())
+        gain[best] = unsure[seen] @ np.maximum(near - across[best], 0)
+        if best == gain.argmax():  # gains only shrink, so that no other one can be larger
+            taken.append(int(offered[best]))
+            near, gain[best] = np.minimum(near, across[best]), -1.0
+    return taken
+
+
+def _squares(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float32]:
+    """Squared distances. (n, D), (m, D) -> (n, m)."""
+    found = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    return np.maximum(found, 0).astype(np.float32)
+
+
+def _told(
+    model: SemiSupervised, graphs: GraphSet, vectors: NDArray[Any]
+) -> tuple[dict[str, NDArray[Any]], dict[str, str], Floats]:
+    """What is predicted of every graph, the units, and how unsure it is (G,)."""
+    columns: dict[str, NDArray[Any]] = {ID: graphs.ids}
+    if SMILES.name in graphs.graph:
+        columns[SMILES.name] = graphs.graph[SMILES.name]
+    units: dict[str, str] = {}
+    if hasattr(model, "classes_"):
+        shares: Any = model.predict_proba(graphs)
+        predicted = model.predict(graphs).reshape(len(graphs), -1)
+        sure = np.maximum(shares, 1 - shares) if model._several else shares.max(axis=1)[:, None]
+        for name, values, share in zip(model.target_names_, predicted.T, sure.T, strict=True):
+            columns[name] = values
+            columns[f"{PROBABILITY} {name}" if model._several else PROBABILITY] = share
+        unsure = (1 - sure).mean(axis=1)
+    else:
+        found: Any = model.predict(graphs, interval=LEVEL)
+        middle, low, high = (each.reshape(len(graphs), -1) for each in found)
+        for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
+            stem = split_header(name)[0]
+            own = {name: middle, f"{stem} low": low, f"{stem} high": high}
+            columns |= {title: rows[:, place] for title, rows in own.items()}
+            units |= dict.fromkeys(own, unit) if unit else {}
+        spread = np.array(model.scaler_.scale)
+        unsure = ((high - low) / np.where(spread > 0, spread, 1.0)).mean(axis=1)
+    if model.error_bars_ is not None:
+        columns[UNLIKE] = model.error_bars_.unlike(vectors)
+    return columns, units, unsure / max(float(unsure.mean()), 1e-12)
+
+
+def _new(graphs: GraphSet, known: GraphSet | None) -> tuple[GraphSet, list[str]]:
+    """Every graph once and none that is known, and sentences on what was left out."""
+    kinds, others = _kinds(graphs, known)
+    _, first = np.unique(kinds, return_index=True)
+    notes, left = [], np.sort(first)
+    if len(left) < len(graphs):
+        again = len(graphs) - len(left)
+        notes.append(f"{again:,} of {len(graphs):,} graphs of the pool repeat others, and are left out.")
+    measured = np.isin(kinds[left], others)
+    if measured.any():
+        ids = graphs.ids[left[measured]].tolist()
+        named = ", ".join(map(str, ids[:NAMED])) + (" ..." if len(ids) > NAMED else ".")
+        notes.append(f"{len(ids):,} graphs of the pool are known already, and left out: {named}")
+    return graphs[left[~measured]], notes
+
+
+def _kinds(graphs: GraphSet, known: GraphSet | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What is equal for equal graphs: canonical SMILES, or a number by colours; of both sets."""
+    sets = [graphs] if known is None else [graphs, known]
+    if all(SMILES.name in each.graph for each in sets):
+        texts = [np.asarray(each.graph[SMILES.name], object).astype(str) for each in sets]
+        return texts[0], texts[-1][: 0 if known is None else None]
+    bare = [replace(each, graph={}, schema=each.schema.replace("graph", ())) for each in sets]
+    kinds = refine(concatenate(bare, fill=True), ROUNDS).graph_kinds
+    return kinds[: len(graphs)], kinds[len(graphs) :]
