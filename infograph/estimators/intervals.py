@@ -98,9 +98,10 @@ class ErrorBars:
         Not `alone`: places are those of the graphs themselves, none of which is its own neighbour.
         """
         distances, nearest = self._nearest(places, alone)
+        if not nearest.shape[1]:  # the only graph
+            return np.zeros(len(places)), np.zeros((len(places), self.errors.shape[1]))
         near = np.log(distances[:, :NEAR].mean(axis=1) + 1e-6)
-        usual = np.nanmean(self.errors, axis=0)
-        errors = np.where(np.isnan(self.errors), usual, self.errors)
+        errors = np.where(np.isnan(self.errors), _usual(self.errors), self.errors)
         return near, np.log(errors[nearest].mean(axis=1) + _least(self.errors))
 
     def _distances(self, places: Floats, *, alone: bool = True) -> Floats:
@@ -132,4 +133,10 @@ def conformal_quantile(scores: Floats, level: float, name: str = "interval") -> 
 
 def _least(errors: Floats) -> Floats:
     """A small part of the usual error, so that logarithms stay finite. (T,)."""
-    return np.asarray(0.02 * np.nanmean(errors, axis=0) + 1e-12)
+    return np.asarray(0.02 * _usual(errors) + 1e-12)
+
+
+def _usual(errors: Floats) -> Floats:
+    """The mean of those that are known, 0 where none is. (T,)."""
+    known = ~np.isnan(errors)
+    return np.asarray(np.where(known, errors, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))

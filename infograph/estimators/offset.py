@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import ELEMENT, HYDROGENS
 from infograph.data.schema import Column, Schema
-from infograph.objectives.vectors import least_squares
+from infograph.objectives.vectors import completed, least_squares, missed
 
 Floats = NDArray[np.float64]
 WORTH = 0.95  # of the mean's squared error, at most, on graphs that were left out
@@ -42,11 +42,14 @@ class Offset:
         there = deviation > 0
         if not there.any():
             return None
+        values = completed(values)
         level, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+        if not spread.any():
+            return None
         spread = np.where(spread > 0, spread, 1.0)
-        scaled = (counts[:, there] - mean[there]) / deviation[there]
-        weights, bias, unseen = least_squares(scaled, (values - level) / spread)
-        if np.nanmean((unseen - (values - level) / spread) ** 2) > WORTH:
+        scaled, wanted = (counts[:, there] - mean[there]) / deviation[there], (values - level) / spread
+        weights, bias, unseen = least_squares(scaled, wanted)
+        if missed(unseen, wanted) > WORTH:
             return None
         coef = np.zeros((len(names), values.shape[1]))
         coef[there] = weights / deviation[there][:, None] * spread

@@ -30,7 +30,7 @@ INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them 
     "fingerprints+descriptors": ("forest",),
 }
 LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
-MOST = 3000  # labelled graphs of support vectors that are fitted without being asked for
+MOST = 3000  # labelled graphs of a tree, and of support vectors that are fitted without being asked for
 CHOOSING = 500  # labelled graphs, at most, by which its width is chosen
 NEVER = -5.0  # the logit of a class that was never seen, beside 0
 ROUNDING = 1e-6  # of vectors in single precision, relative to the largest
@@ -79,14 +79,14 @@ class Vectors(Objective):
             wanted = 2 * wanted - 1
         elif isinstance(task, Classification):
             wanted = np.where(wanted[:, None] == np.arange(task.n_outputs), 1.0, -1.0)
-        wanted = _completed(wanted)
+        wanted = completed(wanted)
         errors: dict[str, float] = {}
         best: Any = None
         for inputs, kind in self._choices(parts, len(values)):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
             fit = _FITS[kind](rows.astype(np.float64), wanted, seed)
             name = f"{kind} on {inputs}"
-            errors[name] = _missed(fit.unseen, wanted)
+            errors[name] = missed(fit.unseen, wanted)
             if best is None or errors[name] < best[0]:
                 best = errors[name], inputs, kind, fit
         _, inputs, kind, (made, unseen) = best
@@ -142,7 +142,7 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
     return nn.Sequential(*made)
 
 
-def _completed(wanted: Floats) -> Floats:
+def completed(wanted: Floats) -> Floats:
     """Columns with one value, or none, have it in all rows (0 for none): nothing is left to learn of them."""
     filled = wanted.copy()
     for column in filled.T:
@@ -152,7 +152,7 @@ def _completed(wanted: Floats) -> Floats:
     return filled
 
 
-def _missed(unseen: Floats, wanted: Floats) -> float:
+def missed(unseen: Floats, wanted: Floats) -> float:
     """Share of the variance that is missed, the mean over the columns that vary."""
     shares = []
     for said, given in zip(unseen.T, wanted.T, strict=True):
@@ -277,7 +277,7 @@ def _gp(vectors: Floats, wanted: Floats, seed: int) -> Fit:
         weights, bias, unseen = least_squares(features, wanted[among])
         weights = solve_triangular(root.T, weights)
         made = Fit([first, Kernel(points, weights, bias, gamma)], unseen)
-        return _missed(unseen, wanted[among]), made
+        return missed(unseen, wanted[among]), made
 
     some = np.sort(drawn[:CHOOSING])
     width = min(WIDTHS, key=lambda each: fit(some, rows[some], each)[0])
@@ -297,12 +297,14 @@ def least_squares(rows: Floats, wanted: Floats) -> tuple[Floats, Floats, Floats]
 
     Returns:
         weights (r, K), bias (K,), and what is predicted for each row without it, (n, K); rows that are not
-        known in a column are predicted from the others as they are.
+        known in a column are predicted from the others as they are. Columns without values are 0.
     """
     n_columns = wanted.shape[1]
     weights, bias = np.zeros((rows.shape[1], n_columns)), np.zeros(n_columns)
     unseen = np.zeros(wanted.shape)
     for known, columns in _alike(~np.isnan(wanted)):
+        if not len(known):
+            continue
         own, given = rows[known], wanted[np.ix_(known, columns)]
         mean, level = own.mean(axis=0), given.mean(axis=0)
         values, axes = np.linalg.eigh((own - mean).T @ (own - mean))
@@ -393,14 +395,16 @@ def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
     from sklearn.ensemble import RandomForestRegressor
 
     forests, unseen = [], np.zeros(wanted.shape)
+    n_trees = max(TREES // 3, TREES // wanted.shape[1])
     rows = vectors.astype(np.float32)
     for column, values in enumerate(wanted.T):
         known = ~np.isnan(values)
         varies = values[known].std() > 0  # what does not is one leaf
         made = RandomForestRegressor(
-            TREES if varies else 1,
+            n_trees if varies else 1,
             max_features="sqrt",
             min_samples_leaf=2,
+            max_samples=min(MOST, int(known.sum())) if varies else None,
             bootstrap=varies,
             oob_score=varies,
             n_jobs=-1,
