@@ -83,7 +83,7 @@ def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Ta
 
 def error_table(rows: Sequence[ErrorRow]) -> Table:
     """Figures of methods, the first of which is the model; of many columns of classes only their mean."""
-    from infograph.learn.judging import AUC, RMSE
+    from infograph.learn.judging import AUC, PRECISION, RMSE
 
     means = [row for row in rows if row.target.startswith("mean of ")]
     rows = means or rows
@@ -108,8 +108,10 @@ def error_table(rows: Sequence[ErrorRow]) -> Table:
         ]
         for row in rows
     ]
-    tested = [f"test {name}" if place == 0 else name for place, name in enumerate(figures)]
-    return table([*head, *tested, f"validation {chosen}"], lines, texts=(int(several),), bold=0)
+    short = [{PRECISION: "AP"}.get(name, name) for name in figures]
+    return table(
+        [*head, f"test {short[0]}", *short[1:], f"valid. {chosen}"], lines, texts=(int(several),), bold=0
+    )
 
 
 def say_rejected(graphs: GraphSet) -> None:

@@ -198,15 +198,15 @@ class Verdict:
         second = "this model" if turned else with_article(self.reference)
         figure = "" if self.figure == WRONG else f"{self.figure} "
         first = f"{figure}{self._shown(better)} {self.unit}".rstrip()
-        interval = f"95 % interval of the difference {self._shown(low)} to {self._shown(high)}"
+        interval = f"95 % interval of the difference {self._shown(low, 2)} to {self._shown(high, 2)}"
         basis = f"{interval}, {self.n_graphs:,} test graphs"
         if self.n_graphs < FEWEST:
             basis = f"{self.n_graphs} test graphs; it takes {FEWEST}"
         start = start if self.use else "Not enough data to say"
         return f"{start}: {first} against {self._shown(worse)} of {second} ({basis})."
 
-    def _shown(self, value: float) -> str:
-        return f"{100 * value:.1f}" if self.figure == WRONG else f"{value:.3g}"
+    def _shown(self, value: float, digits: int = 3) -> str:
+        return f"{100 * value:.1f}" if self.figure == WRONG else f"{value:.{digits}g}"
 
 
 def with_article(method: str) -> str:

@@ -100,8 +100,8 @@ def _summary(learned: Learned) -> str:
     graphs = "molecules" if SMILES.name in parts.train.graph else "graphs"
     units = ", ".join(dict.fromkeys(unit for unit in learned.model.target_units_ if unit))
     return (
-        f"Predicts {_targets(learned)} as {what}{units and ' in ' + units}; learned from {parts.n_labelled:,} "
-        f"labelled {graphs} by the method “{title_of(learned.model)}”."
+        f"Predicts {_targets(learned)} as {what}{units and ' in ' + units}; learned from "
+        f"{parts.n_labelled:,} labelled {graphs} by the method “{title_of(learned.model)}”."
     )
 
 
@@ -135,7 +135,7 @@ def _limits(learned: Learned) -> list[str]:
         low, high = (_percent(end / count) for end in binom.ppf([0.025, 0.975], count, LEVEL))
         lines.append(
             f"Intervals of {name} that are to hold {_percent(LEVEL)} of the graphs hold {_percent(share)} of "
-            f"{count:,} test graphs; {low} to {high} would be chance. For graphs that are unlike those of the "
+            f"{count:,} test graphs; {low} to {high} would be chance. For graphs unlike those of the "
             f"training they are too narrow."
         )
     if not learned.covered and learned.parts.task == "regression":
@@ -244,7 +244,8 @@ def _class_figures(learned: Learned) -> dict[str, Drawn]:
     """ROC curves, and how often predicted classes are right at each probability."""
     from sklearn.metrics import roc_curve
 
-    tested, found = learned.tested, {}  # type: Judged, dict[str, Drawn]
+    tested = learned.tested
+    found: dict[str, Drawn] = {}
     second = str(learned.model.classes_.tolist()[1])
     if tested.headline == AUC and tested.scores is not None:
         figure, (axes,) = _panels(1)
@@ -297,10 +298,10 @@ def _certainties(learned: Learned) -> tuple[Any, Any]:
 
 
 _WORST = {
-    False: "The test graphs with the largest errors: mistakes in the table, or graphs of a kind that the model "
-    "does not know.",
-    True: "The test graphs whose class the model held for least likely: mistakes in the table, or graphs of a "
-    "kind that it does not know.",
+    False: "The test graphs with the largest errors: mistakes in the table, or graphs of a kind that the "
+    "model does not know.",
+    True: "The test graphs whose class the model held for least likely: mistakes in the table, or graphs of "
+    "a kind that it does not know.",
 }
 
 
@@ -362,7 +363,7 @@ def _curve_figure(learned: Learned, points: Sequence[tuple[int, float]]) -> Draw
     if slope < -0.01:
         then = errors[-1] * ((counts[-1] + MORE) / counts[-1]) ** slope
         words = (
-            f"If the error went on falling along the dashed line (a power law), {MORE} more measurements would "
-            f"bring the {name} from {errors[-1]:.3g} to about {then:.3g}. That is an extrapolation."
+            f"If the error went on falling along the dashed line (a power law), {MORE} more measurements "
+            f"would bring the {name} from {errors[-1]:.3g} to about {then:.3g}. That is an extrapolation."
         )
     return as_svg(figure), words

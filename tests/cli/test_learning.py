@@ -24,11 +24,15 @@ def test_a_csv_with_gaps_becomes_a_model(run, table, tmp_path):
     done = run("train", table, "--smiles", "smiles", "--target", "logS", "--out", model, *QUICK)
     assert done.code == 0
     assert "Predicting logS [mol/L] as numbers: 34 labelled, 22 unlabelled, 4 validation" in done.err
-    last = done.err.strip().splitlines()[-1]
+    (last,) = [line for line in done.err.splitlines() if "epoch 2/2" in line]
     for text in ("epoch 2/2", "supervised", "unsupervised", "transfer", "validation", "mol/L", "0:00 left"):
         assert text in last
-    for text in ("logS [mol/L]", "InfoGraph*", "mean of the labels", "least squares", "2 epochs"):
+    for text in ("logS [mol/L]", "InfoGraph*", "mean of the labels", "least squares", "2 epochs", "random"):
         assert text in done.out
+    assert "Not enough data to say: RMSE" in done.out and (model / "report.html").is_file()
+    results = json.loads((model / "results.json").read_text())
+    assert results["verdicts"][0]["sentence"] in done.out
+    assert results["verdicts"][0]["sentence"] in (model / "README.md").read_text()
     graphs = read_graphs(table)
     parts = make_parts(graphs, ["logS"])
     expected = InfoGraphRegressor("infograph*", epochs=2, dim=16).fit(
@@ -42,7 +46,7 @@ def test_json_says_the_same(run, table, tmp_path):
     content = run("train", table, "--out", tmp_path / "model", *words, *QUICK, "--json").json
     assert (content["task"], content["objective"]) == ("classification", "supervised")
     assert content["graphs"] == {"labelled": 10, "unlabelled": 40, "validation": 8, "test": 6}
-    assert [row["unit"] for row in content["table"]] == ["% wrong"] * 3
+    assert [row["unit"] for row in content["table"]] == ["% wrong"] * 4
     assert load(tmp_path / "model").classes_.tolist() == ["no", "yes"]
 
 
@@ -101,7 +105,7 @@ def test_predictions_are_the_models(run, table, regressor, tmp_path):
     assert np.allclose([float(row["logS [mol/L]"]) for row in rows], mean, rtol=1e-9)
     assert np.allclose([float(row["logS std [mol/L]"]) for row in rows], spread, rtol=1e-9)
     error = np.nanmean(np.abs(mean - graphs.graph["logS [mol/L]"]))
-    assert f"mean absolute error {error:.4g} mol/L over 42 graphs" in done.out
+    assert f"logS [mol/L]: MAE {error:.4g} mol/L, RMSE" in done.out and "over 42 graphs" in done.out
 
 
 def test_predictions_on_the_terminal(run, regressor, tmp_path):
@@ -161,12 +165,12 @@ def test_a_chemists_table(run, tmp_path):
     path, rejects = tmp_path / "a.csv", tmp_path / "rejects.csv"
     path.write_text("\n".join(["smiles,Tm", *rows, "CCO,9.5", "C1CC(,1.5", "CCN.Cl,2.5"]) + "\n")
     words = ("--salts", "strip", "--duplicates", "mean", "--unit", "Tm=K", "--rejects", rejects, *QUICK)
-    done = run("train", path, "--target", "Tm", "--out", tmp_path / "m", *words, "--references", "all")
+    done = run("train", path, "--target", "Tm", "--out", tmp_path / "m", *words)
     assert done.code == 0
     assert "1 of 27 graphs could not be used" in done.err and "line 27: " in done.err
     assert "1 of 26 molecules lost a piece: Cl (1x)." in done.err and "K" in done.out
     assert "2 molecules stand there more than once" in done.err and "Rule mean" in done.err
-    assert "fingerprints + random forest" in done.out
+    assert "random forest on" in done.out
     assert rejects.read_text().splitlines()[1].startswith("line 27,25,25,")
 
 
@@ -177,12 +181,12 @@ def test_marks_are_missing_values_from_start_to_end(run, tmp_path, mark, cell):
     words = ("--target", "a,b", "--unlabelled", mark, "--json", *SHORT)
     content = run("train", table, "--out", model, *words).json
     assert content["graphs"] == {"labelled": 37, "unlabelled": 3, "validation": 4, "test": 4}
-    assert all(row["test"] < 20 for row in content["table"])
+    assert all(row["test"]["MAE"] < 20 for row in content["table"])
     scores = run("predict", model, table, "--json").json["scores"]
     assert [score["n_graphs"] for score in scores] == [36, 38]
     known = [i for i in range(48) if i % 4]
     error = np.abs(load(model).predict(read_graphs(table))[known, 0] - np.array(known) / 7).mean()
-    assert scores[0]["error"] == pytest.approx(error)
+    assert scores[0]["figures"]["MAE"] == pytest.approx(error)
 
 
 def test_few_rows_have_a_reason_for_empty_cells(run, tmp_path):

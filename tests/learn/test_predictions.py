@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from infograph import GIN, AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
 from infograph.data.convert import store_graph_column
@@ -13,13 +14,12 @@ from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
 from infograph.estimators.base import check_embeds
 from infograph.learn.predictions import (
-    TargetError,
     check_place,
-    errors_of,
     predict_table,
     rows_of,
     write_predictions,
 )
+from infograph.objectives.vectors import Vectors
 
 SMILES = ["C" * n + tail for n in range(1, 7) for tail in ("O", "N", "Cl", "C#N")]
 SIZE = np.array([float(len(text)) for text in SMILES])
@@ -50,8 +50,10 @@ def test_numbers_with_units_spread_and_error(regressor):
     mean, spread = regressor.predict(graphs, return_std=True)
     assert np.array_equal(table.columns["size"], mean) and np.array_equal(table.columns["size std"], spread)
     assert table.units == {"size": "mol/L", "size std": "mol/L"}
-    assert table.scores == (TargetError("size", "mol/L", pytest.approx(np.abs(mean - SIZE).mean()), 24),)
-    assert str(table.scores[0]).endswith("mol/L over 24 graphs")
+    (score,) = table.scores
+    assert (score.target, score.unit, score.n_graphs) == ("size", "mol/L", 24)
+    assert score.figures["MAE"] == pytest.approx(np.abs(mean - SIZE).mean())
+    assert str(score).startswith("size: MAE ") and str(score).endswith(" over 24 graphs")
 
 
 def test_another_unit_is_not_compared(regressor):
@@ -73,13 +75,47 @@ def test_classes_with_probabilities(classifier):
     assert np.array_equal(table.columns["kind"], classifier.predict(graphs))
     assert np.array_equal(table.columns["probability"], shares.max(axis=1))
     assert np.array_equal(table.columns["probability odd"], shares[:, 1])
-    assert table.scores[0].error == pytest.approx(1 - classifier.score(graphs, "kind"))
+    assert table.scores[0].figures["% wrong"] == pytest.approx(1 - classifier.score(graphs, "kind"))
+
+
+def test_intervals_are_columns_with_a_warning_beside_them():
+    graphs = molecules()
+    model = InfoGraphRegressor(objective=Vectors("vectors", "ridge")).fit(graphs, "size")
+    asked = as_graphset(["CCO", "O=C(O)c1ccc(cc1)S(=O)(=O)N2CCN(CC2)c3ncccn3"], schema=model.schema_)
+    table = predict_table(model, asked, interval=0.8)
+    assert list(table.columns) == ["id", "size", "size low", "size high", "unlike training"]
+    middle, low, high = model.predict(asked, interval=0.8)
+    for name, values in (("size", middle), ("size low", low), ("size high", high)):
+        assert np.allclose(table.columns[name], values) and table.units[name] == "mol/L"
+    assert table.columns["unlike training"].tolist() == ["no", "yes"]
+    with pytest.raises(InvalidParameter, match="AtomCounts does not know how wrong it is"):
+        predict_table(AtomCounts().fit(graphs, "size"), graphs, interval=0.9)
+
+
+def test_several_columns_of_classes_have_two_columns_each():
+    graphs = molecules()
+    for name, values in (("a", np.arange(24.0) % 2), ("b", (np.arange(24) > 9) * 1.0)):
+        graphs = graphs.with_column(
+            "graph", Column(name, "float"), np.where(np.arange(24) < 2, np.nan, values)
+        )
+    model = InfoGraphClassifier(objective=Vectors("vectors", "ridge")).fit(graphs, ["a", "b"])
+    table = predict_table(model, graphs)
+    assert list(table.columns) == ["id", "a", "a probability 1", "b", "b probability 1"]
+    assert np.array_equal(table.columns["b probability 1"], model.predict_proba(graphs)[:, 1])
+    assert np.array_equal(table.columns["a"], model.predict(graphs)[:, 0])
+    assert [score.n_graphs for score in table.scores] == [22, 22]
+    given, said = graphs.graph["b"][2:], table.columns["b probability 1"][2:]
+    assert table.scores[1].figures["ROC-AUC"] == pytest.approx(roc_auc_score(given, said))
+    assert str(table.scores[1]).startswith("b: ") and "ROC-AUC" in str(table.scores[1])
+    with pytest.raises(InvalidParameter, match="predicts classes: intervals are of numbers"):
+        predict_table(model, graphs, interval=0.9)
 
 
 def test_whole_numbers_in_a_file_are_the_classes_they_are():
     graphs = molecules().with_column("graph", Column("active", "float"), np.arange(24.0) % 2)
     model = AtomCounts(task="classification").fit(graphs, "active")
-    assert errors_of(model, graphs, ["active"])[0] == pytest.approx(1 - model.score(graphs, "active"))
+    (score,) = predict_table(model, graphs).scores
+    assert score.figures["% wrong"] == pytest.approx(1 - model.score(graphs, "active"))
 
 
 def test_bad_rows_keep_their_places(regressor):

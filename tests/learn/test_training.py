@@ -10,23 +10,26 @@ import pytest
 from sklearn.base import clone
 
 from infograph import AtomCounts, InfoGraphClassifier, InfoGraphRegressor, MeanPredictor, load_dataset
+from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.learn.parts import make_parts
-from infograph.learn.training import gaps, learn, reference_rows, runs_of, unit_of
+from infograph.learn.training import gaps, label_curve, learn, runs_of, unit_of
+from infograph.objectives.vectors import Vectors
 from tests.learn.test_predictions import SMALL, molecules
 
 
 def test_references_are_what_a_loop_gives():
     parts = make_parts(molecules(), ["size"], labelled=12, validation=5, test=5)
-    rows = {row.method: row for row in reference_rows(parts, "all")}
+    rows = {row.method: row for row in learn(InfoGraphRegressor(**SMALL), parts).rows[1:]}
     labelled, given = parts.train.graph["size"][:12], parts.test.graph["size"]
-    assert rows["mean of the labels"].test == pytest.approx(np.mean(np.abs(given - labelled.mean())))
+    assert rows["mean of the labels"].test["MAE"] == pytest.approx(np.mean(np.abs(given - labelled.mean())))
     model = AtomCounts().fit(parts.train[:12], "size")
-    error = np.mean(np.abs(model.predict(parts.validation) - parts.validation.graph["size"]))
-    assert rows["least squares on atom counts"].validation == pytest.approx(error)
-    assert list(rows)[2:] == ["fingerprints + random forest"]
+    error = np.mean((model.predict(parts.validation) - parts.validation.graph["size"]) ** 2)
+    assert rows["least squares on atom counts"].validation["RMSE"] == pytest.approx(error**0.5)
+    assert list(rows)[2:] == ["random forest on fingerprints"]
     assert {row.unit for row in rows.values()} == {"mol/L"}
-    assert list(reference_rows(parts, "none")) == []
+    alone = learn(InfoGraphRegressor(**SMALL), parts, references="none")
+    assert len(alone.rows) == 1 and alone.verdicts == ()
 
 
 def test_learning_ends_with_errors_in_the_unit_of_the_target():
@@ -37,7 +40,7 @@ def test_learning_ends_with_errors_in_the_unit_of_the_target():
     first = learned.rows[0]
     assert (first.method, first.target, first.unit) == ("InfoGraph*", "size", "mol/L")
     for graphs, error in ((parts.validation, first.validation), (parts.test, first.test)):
-        assert error == pytest.approx(np.mean(np.abs(model.predict(graphs) - graphs.graph["size"])))
+        assert error["MAE"] == pytest.approx(np.mean(np.abs(model.predict(graphs) - graphs.graph["size"])))
     few = parts.validation[:3]
     best = min(record["validation"] for record in model.history_)
     assert best == pytest.approx(np.mean(np.abs(model.predict(few) - few.graph["size"])), rel=1e-5)
@@ -45,6 +48,30 @@ def test_learning_ends_with_errors_in_the_unit_of_the_target():
     assert content["graphs"] == {"labelled": 8, "unlabelled": 6, "validation": 6, "test": 4}
     assert content["table"][0]["test"] == first.test and "search" not in content
     assert unit_of(parts) == "mol/L"
+
+
+def test_heads_of_vectors_have_intervals_and_a_curve_over_labels():
+    graphs = molecules()
+    for name, values in (("a", np.arange(24.0) % 2), ("b", (np.arange(24) > 9) * 1.0)):
+        graphs = graphs.with_column("graph", Column(name, "float"), values)
+    parts, said = make_parts(graphs[np.arange(72) % 24], ["size"], validation=0, test=20), []
+    learned = learn(InfoGraphRegressor(objective=Vectors("vectors", "ridge")), parts, references="none")
+    assert learned.rows[0].method == "ridge regression on vectors"
+    _, low, high = learned.model.predict(parts.test, interval=0.9)
+    given = parts.test.graph["size"]
+    assert learned.covered == (pytest.approx(np.mean((low <= given) & (given <= high))),)
+    curve = label_curve(learned, said.append)
+    assert [count for count, _ in curve] == [26, 52] and len(said) == 1
+    assert curve[-1][1] == pytest.approx(learned.rows[0].test["RMSE"])
+    fewer = InfoGraphRegressor(objective=Vectors("vectors", "ridge")).fit(parts.train[:26], "size")
+    error = np.mean((fewer.predict(parts.test) - given) ** 2) ** 0.5
+    assert curve[0][1] == pytest.approx(error, rel=1e-4)
+    tasks = make_parts(graphs, ["a", "b"], validation=0, test=8)
+    several = learn(InfoGraphClassifier(objective=Vectors("vectors", "ridge")), tasks)
+    assert [row.target for row in several.rows[:3]] == ["mean of 2", "a", "b"]
+    mean, *each = (row.test["ROC-AUC"] for row in several.rows[:3])
+    assert mean == pytest.approx(np.mean(each))
+    assert several.verdicts[0].target == "mean of 2" and several.verdicts[0].use == ""
 
 
 def test_labels_of_test_graphs_change_nothing():
@@ -70,16 +97,22 @@ def test_classes_of_mutag():
         "most frequent class",
         "logistic regression on counts",
     ]
-    assert learned.rows[0].test == pytest.approx(1 - learned.model.score(parts.test, "y"))
+    assert learned.rows[0].test["% wrong"] == pytest.approx(1 - learned.model.score(parts.test, "y"))
+    (verdict,) = learned.verdicts
+    assert (verdict.figure, verdict.n_graphs) == ("ROC-AUC", 40)
+    best = max(learned.rows[1:], key=lambda row: row.test["ROC-AUC"])
+    assert (verdict.reference, verdict.other) == (best.method, pytest.approx(best.test["ROC-AUC"]))
+    assert learned.to_dict()["verdicts"][0]["sentence"] == str(verdict)
     mean = MeanPredictor("classification").fit(parts.train[:20], "y")
-    assert learned.rows[1].validation == pytest.approx(1 - mean.score(parts.validation, "y"))
+    assert learned.rows[1].validation["% wrong"] == pytest.approx(1 - mean.score(parts.validation, "y"))
     assert {row.unit for row in learned.rows} == {"% wrong"}
 
 
 def test_without_held_out_graphs_there_are_no_errors():
     parts = make_parts(molecules(), ["size"], validation=0, test=0)
     learned = learn(InfoGraphRegressor("infograph*", **SMALL), parts)
-    assert all(math.isnan(row.validation) and math.isnan(row.test) for row in learned.rows)
+    assert all(math.isnan(row.validation["MAE"]) and math.isnan(row.test["R2"]) for row in learned.rows)
+    assert learned.verdicts == () and learned.covered == ()
     assert [reason.split(":")[0] for reason in gaps(learned.rows, parts)] == [
         "There is no validation error",
         "There is no test error",
