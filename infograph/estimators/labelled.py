@@ -238,7 +238,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             return self._choose(
                 graphs, y, validation, {"checkpoint": checkpoint, "resume": resume, "watchers": watchers}
             )
-        known, make_encoder = self._start(graphs)
+        known, make_encoder = self._start(graphs, watchers)
         targets = self._targets(y, check_enough(known))
         labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(known))
         held_out: tuple[GraphSet, AnyTargets] | None = None
@@ -280,7 +280,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """Fit every candidate, hold some labelled graphs out, and be the one with the least error on them."""
         held_out, fitted = HELD_OUT if validation is None else validation, {}  # type: Any, dict[str, Self]
         simple = changed(self, {"objective": "vectors"})
-        simple.init_from = simple._donor(graphs)  # is fitted once
+        simple.init_from = simple._donor(graphs, keep["watchers"])  # is fitted once
         fitted["vectors"] = copy.copy(simple).fit(graphs, y, validation=held_out)
         network = changed(self, {"objective": NETWORK})
         fitted[NETWORK] = network.fit(graphs, y, validation=held_out, **keep)
@@ -296,9 +296,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.chosen_, self.errors_ = chosen, errors
         return self
 
-    def _start(self, graphs: Any) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
+    def _start(self, graphs: Any, watchers: Sequence[Watcher]) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
         """The graphs, and what makes encoders for them; remembers schema and encoder."""
-        start = self._donor(graphs)
+        start = self._donor(graphs, watchers)
         if start is None:
             known, encoder = self._read(graphs)
             schema = known.schema.replace("graph", ())
@@ -315,7 +315,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
         return as_graphset(graphs, schema=schema), copied
 
-    def _donor(self, graphs: Any) -> Any:
+    def _donor(self, graphs: Any, watchers: Sequence[Watcher]) -> Any:
         """The fitted model whose encoder is the start; None for an encoder with fresh weights."""
         if self.init_from is not None:
             return fitted_model(self.init_from)
@@ -326,7 +326,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             return InfoGraph.from_pretrained("molecules")
         beside = ("encoder", "node_columns", "edge_columns", "device", "random_state", "verbose")
         some = np.sort(np.random.default_rng(self.random_state).permutation(len(known))[:MOST_FITTED])
-        return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known[some])
+        return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known[some], watchers=watchers)
 
     def _solve(
         self, predictor: Predictor, objective: Vectors, task: Task, data: Data, held_out: Any, seed: int
