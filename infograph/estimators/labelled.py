@@ -110,7 +110,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         encoder: AnyEncoder = "auto",
         dim: int = 128,
         *,
-        epochs: int = 50,
+        epochs: int = 30,
         lr: float = 1e-3,
         batch_size: int | Literal["auto"] = "auto",
         weight_decay: float = 0.0,

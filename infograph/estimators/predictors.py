@@ -61,7 +61,7 @@ class InfoGraphRegressor(SemiSupervised):
             continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
             more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
         dim: length of graph vectors; enn-s2s has node states of half of it, 64 in the paper's code.
-        epochs: at most so many; 500 in the paper, 50 here.
+        epochs: at most so many; 500 in the paper, 30 here.
         lr: Adam's learning rate at the start; 1e-3 in the paper.
         batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper, "auto" takes a
             fiftieth of the labelled graphs, at least 20 and at most 128.
