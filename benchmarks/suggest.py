@@ -63,17 +63,16 @@ def curve(task: Task, seed: int, *, suggested: bool) -> list[tuple[float, float]
     order = np.random.default_rng(seed).permutation(len(task.values))
     test, rest = np.split(order, [len(order) // 5])
     vectors, known, errors = task.parts["vectors"], rest[: task.steps[0]], []
-    for size in task.steps:
-        if size > len(known):
-            pool = rest[~np.isin(rest, known)]  # in a random order
-            more = np.arange(size - len(known))
-            if suggested:
-                wide = bars.widths(vectors[pool], LEVEL)[:, 0]
-                more = np.array(choose(vectors[pool], wide / wide.mean(), len(more), vectors[known]))
-            known = np.append(known, pool[more])
+    for _ in task.steps:
         predicted, bars = _fit(task, known)
         wrong = predicted[test] - task.values[test]
         errors.append((float(np.abs(wrong).mean()), float(np.sqrt(np.mean(wrong**2)))))
+        pool, n_more = rest[~np.isin(rest, known)], task.steps.step  # in a random order
+        wide = bars.widths(vectors[pool], LEVEL)[:, 0]
+        more = [*range(n_more)]
+        if suggested:
+            more = choose(vectors[pool], wide / wide.mean(), n_more, vectors[known])
+        known = np.append(known, pool[more])
     return errors
 
 

@@ -373,8 +373,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         asked = self.inputs_.split("+")
         rows = [given[p] if p in given else self._input(p, graphs, model.encoder) for p in asked]
         with torch.no_grad():
-            whole = torch.from_numpy(np.hstack(rows).astype(np.float32)).to(choose_device(self.device))
-            return np.asarray(model.head(whole).cpu().numpy())
+            table = torch.from_numpy(np.hstack(rows).astype(np.float32)).to(choose_device(self.device))
+            return np.asarray(model.head(table).cpu().numpy())
 
     def _train(
         self,

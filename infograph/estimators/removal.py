@@ -109,7 +109,7 @@ def _scale(model: SemiSupervised, predicted: Floats, told: IntArray) -> Floats:
         return np.asarray(np.log(share) - np.log1p(-share))
     own = np.arange(predicted.shape[1]) == told[:, None]  # (G, C)
     for_it, against = (np.where(mask, predicted, 0.0).sum(axis=1) for mask in (own, ~own))
-    return np.log(np.maximum(for_it, LEAST) / np.maximum(against, LEAST))[:, None]
+    return np.asarray(np.log(np.maximum(for_it, LEAST) / np.maximum(against, LEAST))[:, None])
 
 
 # ---- fingerprints

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
 
     Graph after graph is taken that most reduces the sum over the pool of an uncertainty times the squared
     distance to the nearest measured or chosen graph, in the space of vectors. Such graphs stand for many, and
-    not for each other (greedy facility location; Wei, Iyer and Bilmes, ICML 2015).
+    not for each other (greedy facility location; Wei, Iyer and Bilmes, ICML 2015). On ESOL and QM9 test
+    errors are lower than with as many graphs drawn at random, given `known` (`benchmarks/suggest.py`).
 
     Args:
         model: a fitted InfoGraphRegressor with error bars, or an InfoGraphClassifier.
@@ -57,7 +59,7 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
             "how wrong this model is on graphs that it did not learn from is not known, and so not where it "
             "is unsure: fit it with validation=0.2, for instance, or with objective='vectors'"
         )
-    if isinstance(n, bool) or n != int(n) or n < 1:
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
         raise InvalidParameter(f"n={n!r}: expected a number of graphs, 1 or more")
     graphs = as_graphset(pool, schema=model.schema_)
     measured = None if known is None else as_graphset(known, schema=model.schema_)
@@ -99,7 +101,7 @@ def choose(vectors: NDArray[Any], unsure: Floats, n: int, known: NDArray[Any] | 
 def _squares(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float32]:
     """Squared distances. (n, D), (m, D) -> (n, m)."""
     found = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-    return np.maximum(found, 0).astype(np.float32)
+    return np.asarray(np.maximum(found, 0), np.float32)
 
 
 def _told(
@@ -119,8 +121,8 @@ def _told(
             columns[f"{PROBABILITY} {name}" if model._several else PROBABILITY] = share
         unsure = (1 - sure).mean(axis=1)
     else:
-        found: Any = model.predict(graphs, interval=LEVEL)
-        middle, low, high = (each.reshape(len(graphs), -1) for each in found)
+        predict: Any = model.predict
+        middle, low, high = (x.reshape(len(graphs), -1) for x in predict(graphs, interval=LEVEL))
         for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
             stem = split_header(name)[0]
             own = {name: middle, f"{stem} low": low, f"{stem} high": high}
@@ -139,13 +141,14 @@ def _new(graphs: GraphSet, known: GraphSet | None) -> tuple[GraphSet, list[str]]
     _, first = np.unique(kinds, return_index=True)
     notes, left = [], np.sort(first)
     if len(left) < len(graphs):
-        again = len(graphs) - len(left)
-        notes.append(f"{again:,} of {len(graphs):,} graphs of the pool repeat others, and are left out.")
+        again = f"{len(graphs) - len(left):,} of {len(graphs):,} graphs"
+        notes.append(f"Left out of the pool, where they repeat others: {again}.")
     measured = np.isin(kinds[left], others)
     if measured.any():
         ids = graphs.ids[left[measured]].tolist()
-        named = ", ".join(map(str, ids[:NAMED])) + (" ..." if len(ids) > NAMED else ".")
-        notes.append(f"{len(ids):,} graphs of the pool are known already, and left out: {named}")
+        more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+        named = ", ".join(map(str, ids[:NAMED]))
+        notes.append(f"Left out of the pool, where they are known already: {named}{more}.")
     return graphs[left[~measured]], notes
 
 

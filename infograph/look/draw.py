@@ -115,7 +115,7 @@ def contribution_drawing(
         size, theme, hydrogens: as of `draw_graph`.
     """
     names = getattr(model, "target_names_", ())
-    if (not names and not getattr(model, "scores_nodes", False)) or not hasattr(model, "score_nodes"):
+    if not hasattr(model, "score_nodes") or not (names or model.scores_nodes):
         raise InvalidParameter(
             f"this {type(model).__name__} does not score nodes; give a fitted InfoGraph, InfoGraphRegressor "
             f"or InfoGraphClassifier"

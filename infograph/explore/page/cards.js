@@ -25,7 +25,7 @@ export class Cards {
     large.alt = `Drawing of ${graph.id}`;
     const parts = [make("h2", { textContent: graph.id }), large];
     if (contributions !== null) {
-      const title = "Colour nodes by what each contributes: T(h_u, H(G)) (C)";
+      const title = "Colour nodes by what each contributes to the information or prediction (C)";
       const pressed = button("Contributions of nodes", toggle, { id: "contributions", title });
       pressed.setAttribute("aria-pressed", String(contributions));
       parts.push(make("div", { className: "row" }, pressed));
