@@ -495,7 +495,7 @@ _READY, _PREDICTS = "evaluate.compare:Ready", "estimators.predictors:InfoGraphRe
 MORE: dict[str, Method] = {  # that the paper's tables have no line for
     method.name: method
     for method in (
-        Method("pretrained", "pre-trained on molecules", {"default": _carried}, molecules=True),
+        Method("pretrained", "pre-trained vectors", {"default": _carried}, molecules=True),
         replace(
             _method("atoms", "atom counts", _READY, what="atoms"),
             judge="ridge",
@@ -503,7 +503,7 @@ MORE: dict[str, Method] = {  # that the paper's tables have no line for
             reference=True,
         ),
         replace(
-            _method("morgan", "forest on Morgan counts and descriptors", _READY, what="morgan"),
+            _method("morgan", "fingerprint forest", _READY, what="morgan"),
             judge="forest",
             molecules=True,
             reference=True,
