@@ -15,7 +15,7 @@ from infograph.progress import Report, say
 
 METHODS = (
     "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, infograph-paper, "
-    "untrained, wl-oa, ltp, labels and degrees."
+    "untrained, wl-oa, ltp, labels, degrees and predictions; of molecules pretrained, atoms and morgan."
 )
 COMPARED = "The folder for the table and the results per method. [default: runs/compare-SOURCE]"
 SCORING = "accuracy, roc_auc, average_precision; rmse, mae, r2. [default: accuracy; rmse of numbers]"
@@ -98,6 +98,8 @@ def compare(
     memory: Annotated[str, opt.option("The same in memory, such as 8G.", "SIZE")] = "8G",
     workers: Annotated[int, opt.option("Methods at a time; each is then slower than alone.", "N", min=1)] = 1,
     on: Annotated[str, opt.option(opt.WHERE, "WHERE")] = "local",
+    scoring: Annotated[str | None, opt.judges(SCORING, "NAME")] = None,
+    scaffolds: Annotated[bool, opt.judges("No scaffold is in two folds.", "--scaffolds")] = False,
     judging: opt.JudgeOptions = opt.USUAL,
     seed: opt.FirstSeed = 0,
     errors: opt.Errors = "raise",
@@ -106,26 +108,34 @@ def compare(
 
     Every method runs in a process of its own and is judged by the same nested cross-validation. One that
     takes more than the budget is stopped, and its line says so. What was computed before is not computed
-    again.
+    again. The column holds classes or measured values; several (--label a,b) are judged by their mean.
 
     Examples:
         infograph compare MUTAG --methods all
         infograph compare mine.csv --label class --methods wl,graph2vec,infograph --budget 5m
+        infograph compare molecules.csv --label logS --scaffolds --folds 5 --methods atoms,morgan,predictions
     """
+    from infograph.data.units import LABEL
     from infograph.evaluate.compare import Limits, Protocol
     from infograph.io import check_outputs
-    from infograph.report.comparison import FILES, HEAD, Comparison, best_line, cells
+    from infograph.report.comparison import FILES, Comparison, as_record, cells, head
 
     name = opt.source_name(source)
     out = out or Path("runs") / f"compare-{name}"
     check_outputs([source], *(out / each for each in FILES))
-    graphs = reading.read(source, errors=errors, columns=columns)
-    job = Comparison(graphs, opt.names(methods) or [], name, Protocol(**vars(judging), seed=seed))
+    several = opt.names(reading.label) or [LABEL]
+    single = len(several) == 1
+    graphs = (reading if single else replace(reading, label=None)).read(
+        source, errors=errors, columns=columns
+    )
+    protocol = Protocol(**vars(judging), seed=seed, scoring=scoring, scaffolds=scaffolds)
+    labels = [LABEL] if single else several  # reading calls a single one y
+    job = Comparison(graphs, opt.names(methods) or [], name, protocol, labels)
     limits = Limits(opt.seconds(budget), opt.quantity(memory, opt.SIZE, "a size such as 500M or 8G"))
     with Report() as watch:
         rows = job.run(out, limits, watch, workers=workers, on=on)
-    shown = table(HEAD, [cells(row) for row in rows], texts=(5,), bold=best_line(rows))
-    content = {"out": out, "table": [vars(row) for row in rows]}
+    shown = table(head(rows), [cells(row) for row in rows], texts=(6,), bold=0)
+    content = {"out": out, "table": [as_record(row) for row in rows]}
     return content, [shown, *job.notes, f"Table: {out / 'comparison.html'}"]
 
 

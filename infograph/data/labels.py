@@ -501,33 +501,58 @@ def has_several(y: Any, graphs: GraphSet) -> bool:
 
 
 def task_targets(
-    y: Any, graphs: GraphSet, unlabelled: Category | None = None, *, fitting: bool = True
+    y: Any,
+    graphs: GraphSet,
+    unlabelled: Category | None = None,
+    *,
+    fitting: bool = True,
+    classes: Sequence[Category] = (),
 ) -> TaskTargets:
     """Two classes, the same ones in all of several columns, to be predicted for `graphs`.
 
     `y` is a table of labels with gaps anywhere, or the names of graph columns. A column in which all labels
-    are the same is warned about if a model is `fitting`.
+    are the same is warned about if a model is `fitting`. `classes` are those of a fitted model, beside which
+    there may be no others.
     """
     check_unlabelled(unlabelled)
     raw = _read(y, graphs, lists_are_names=True)
     known = ~missing(raw.values, unlabelled)  # (G, T)
     columns = zip(raw.values.T, known.T, raw.names, strict=True)
     coded = [_encode(values, there, name, graphs) for values, there, name in columns]
-    classes = tuple(sorted({label for _, found in coded for label in found}, key=lambda c: (str(type(c)), c)))
-    if len(classes) != 2:
-        raise InvalidTarget(
-            f"several columns of classes hold the same two classes each; here are {listed(classes)}: train "
-            f"one model for each column with others"
-        )
+    found = {label for _, own in coded for label in own}
+    two = tuple(classes) or tuple(sorted(found, key=lambda label: (_kind(label), label)))
+    _check_tasks(two, found, listed_in_schema=_are_categories(graphs, raw.names))
     values = np.full(raw.values.shape, np.nan)
-    for column, (codes, found) in enumerate(coded):
-        place = np.array([*map(classes.index, found), np.nan])
-        values[:, column] = place[codes]
+    for column, (codes, own) in enumerate(coded):
+        values[:, column] = np.array([*map(two.index, own), np.nan])[codes]
     if fitting:
         for name, given in zip(raw.names, values.T, strict=True):
             if len(np.unique(given[~np.isnan(given)])) < 2:
                 warnings.warn(f"the target {name!r} has no two classes to learn", TargetWarning, stacklevel=3)
-    return TaskTargets(raw.names, ("",) * len(raw.names), values, False, classes)
+    return TaskTargets(raw.names, ("",) * len(raw.names), values, False, two)
+
+
+def _check_tasks(two: Sequence[Category], found: set[Category], *, listed_in_schema: bool) -> None:
+    if not found:
+        raise InvalidTarget("y holds no labels: at least two classes are needed")
+    if UNLABELLED in two and not listed_in_schema:
+        raise InvalidTarget(
+            f"there is a -1 among the classes {listed(two)}: pass unlabelled=-1 if it means unlabelled, or "
+            f"call the class otherwise"
+        )
+    if len(two) != 2:
+        raise InvalidTarget(
+            f"several columns of classes hold the same two classes each; here are {listed(two)}: train one "
+            f"model for each column with others"
+        )
+    strange = sorted(found - set(two), key=str)
+    if strange:
+        raise InvalidTarget(f"the class {strange[0]!r} is not among those of the training: {listed(two)}")
+
+
+def _are_categories(graphs: GraphSet, names: Sequence[str]) -> bool:
+    columns = [graphs.schema.column("graph", name) for name in names]
+    return all(column is not None and column.kind == "categorical" for column in columns)
 
 
 def label_columns(y: Any) -> list[NDArray[Any]]:

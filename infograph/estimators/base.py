@@ -345,7 +345,8 @@ class GraphPredictor(GraphEstimator):
         self._check_fitted()
         known = as_graphset(graphs, schema=self.schema_)
         if self._several:
-            tasks = task_targets(y, known, self.unlabelled, fitting=False)
+            seen = tuple(self.classes_.tolist())
+            tasks = task_targets(y, known, self.unlabelled, fitting=False, classes=seen)
             values = tasks.like(self.target_names_, self.target_units_).values
             hits = self.classes_[np.nan_to_num(values).astype(np.int64)] == self.predict(known)
             return float(hits[~np.isnan(values)].mean())

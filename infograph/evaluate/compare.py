@@ -16,11 +16,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from infograph.baselines.base import GraphKernel
+from infograph.baselines.references import count_nodes, countable, descriptor_names, molecule_features
 from infograph.cells import Cell, Result, parameters_of, peak_mb, run_cell
 from infograph.data.graphset import GraphSet, fingerprint, open_graphs, save_graphs
 from infograph.data.labels import encode_labels, is_continuous, is_known
+from infograph.data.molecules import SMILES
+from infograph.data.splits import scaffold_groups
 from infograph.data.units import LABEL
 from infograph.errors import (
     CheckpointMismatch,
@@ -30,7 +34,9 @@ from infograph.errors import (
     TrainingDiverged,
 )
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate.cross_validation import Gram, cross_validate
+from infograph.estimators.folder import model_folder, pretrained_names, read_config
+from infograph.estimators.infograph import InfoGraph
+from infograph.evaluate.cross_validation import Gram, check_protocol, cross_predict, cross_validate
 from infograph.evaluate.evaluation import Evaluation, Plan, Row
 from infograph.evaluate.judges import SCORINGS
 from infograph.io import check_folder, temporary_folder
@@ -40,17 +46,37 @@ from infograph.parameters import changed
 Watch = Callable[[str, int, int, str], None]  # method, how many are done, of how many, what happens
 Make = Callable[[int], GraphTransformer]
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
+PRETRAINED = "molecules"  # the model that the package carries
 KINDS = ("wl", "graphlet", "walk", "shortest-path")  # of deep graph kernels
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How methods are judged: the cross-validation (the paper's is 5 times 10 folds), and its first seed."""
+    """How methods are judged: the cross-validation (the paper's is 5 times 10 folds), and its first seed.
+
+    Attributes:
+        scoring: as in `cross_validate`; None means accuracy, ROC-AUC of several columns, RMSE of numbers.
+        scaffolds: no scaffold of molecules is in two folds.
+    """
 
     repeats: int = 5
     folds: int = 10
     inner_folds: int = 5
     seed: int = 0
+    scoring: str | None = None
+    scaffolds: bool = False
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a result depends on; what is as it always was is not named."""
+        later = ("scoring", "scaffolds")
+        return {name: value for name, value in vars(self).items() if value or name not in later}
+
+    def judging(self, graphs: GraphSet) -> dict[str, Any]:
+        """The arguments of `cross_validate`."""
+        same = {name: getattr(self, name) for name in ("repeats", "folds", "inner_folds", "scoring")}
+        groups = scaffold_groups(graphs) if self.scaffolds else None
+        return {**same, "groups": groups, "random_state": self.seed}
 
 
 @dataclass(frozen=True)
@@ -63,7 +89,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Compared:
-    """One line of a comparison: leak-free accuracy in per cent, or the reason why there is none."""
+    """One line of a comparison: the leak-free score, or the reason why there is none.
+
+    Scores are in per cent where that is usual: accuracy, ROC-AUC and average precision.
+    """
 
     method: str  # its title
     mean: float = math.nan
@@ -72,6 +101,10 @@ class Compared:
     seconds: float = math.nan  # for all representations that were made, classifier excluded
     peak_mb: float = math.nan  # the most that one of their processes had
     empty: str = ""  # why there is no figure
+    scoring: str = "accuracy"
+    p_value: float = math.nan  # of the test against the best simple reference, in a report
+    reference: bool = False  # whether it is one of the simple things that any method has to beat
+    evaluation: Evaluation | None = field(default=None, compare=False, repr=False)  # for `paired_test`
 
 
 def compare(
@@ -90,7 +123,7 @@ def compare(
 
     Args:
         graphs: the graphs, all labelled.
-        labels: (G,) their classes.
+        labels: (G,) their classes or measured values, or (G, T) of several columns, with gaps.
         methods: names in `infograph.evaluate.compare.METHODS`, or `(name, estimator)` for others.
         results: a folder that keeps one file per method.
         protocol: how methods are judged.
@@ -103,8 +136,10 @@ def compare(
     chosen = [find_method(method) for method in methods]
     results = Path(results).absolute()
     check_folder(results)
+    judging = protocol.judging(graphs)
+    check_protocol(labels, **judging)
     digest = hashlib.sha256("\n".join(map(str, labels)).encode()).hexdigest()[:16]
-    about = {"graphs": fingerprint(graphs), "labels": digest, **vars(protocol)}
+    about = {"graphs": fingerprint(graphs), "labels": digest, **protocol.about}
     found: dict[str, Compared] = {}
 
     def announced() -> Iterator[Method]:
@@ -122,7 +157,7 @@ def compare(
             try:
                 return run_cell(
                     Cell("methods", method.name, settings),
-                    lambda *_: _judge(method, saved, labels, protocol, limits),
+                    lambda *_: _judge(method, saved, labels, judging, limits),
                     results,
                     again=lambda before: bool(before["empty"]) and _allows_more(limits, before["limits"]),
                 )
@@ -133,12 +168,25 @@ def compare(
             if isinstance(result, Lost):
                 line = Compared(method.title, empty=result.reason)
             else:
-                scores = {name: result["scores"].get(name) for name in ("mean", "std", "paper")}
-                shown = {name: math.nan if value is None else value for name, value in scores.items()}
-                line = Compared(method.title, **shown, **result["took"], empty=result["empty"])
+                line = _line(method, result)
             found[method.name] = line
             watch(line.method, len(found), len(chosen), line.empty)
     return [found[method.name] for method in chosen]
+
+
+def _line(method: Method, result: Result) -> Compared:
+    if result["empty"]:
+        return Compared(method.title, **result["took"], empty=result["empty"])
+    evaluation = Evaluation.from_dict(result["evaluation"])
+    names = [name for name in ("mean", "std", "paper") if result["scores"][name] is not None]
+    return Compared(
+        method.title,
+        **{name: result["scores"][name] for name in names},
+        **result["took"],
+        scoring=evaluation.scoring,
+        reference=method.reference,
+        evaluation=evaluation,
+    )
 
 
 def _allows_more(limits: Limits, before: Mapping[str, float | None]) -> bool:
@@ -153,39 +201,71 @@ def find_method(name: str | tuple[str, GraphTransformer]) -> Method:
         random = "random_state" in estimator.get_params(deep=False)
         make: Make = lambda seed: changed(estimator, {"random_state": seed} if random else {})  # noqa: E731
         return Method(title, title, {"default": make}, random)
-    if name.casefold() not in METHODS:
-        raise InvalidParameter(f"no method {name!r}; there are: all, {', '.join(METHODS)}")
-    return METHODS[name.casefold()]
+    every = {**METHODS, **MORE}
+    if name.casefold() not in every:
+        raise InvalidParameter(f"no method {name!r}; there are: all, {', '.join(every)}")
+    return every[name.casefold()]
 
 
-def majority_line(labels: NDArray[Any]) -> Compared:
-    """What always answering the largest class gives."""
-    sizes = np.unique(labels, return_counts=True)[1]
-    share = 100 * float(sizes.max() / sizes.sum())
-    return Compared("majority class", share, paper=share)
+def usual_methods(graphs: GraphSet) -> list[str]:
+    """What "all" stands for: methods for molecules are not tried on other graphs."""
+    molecules = graphs.schema.column("graph", SMILES.name) is not None
+    more = [name for name, method in MORE.items() if molecules or not method.molecules]
+    return [*METHODS, *(name for name in more if name != "pretrained" or PRETRAINED in pretrained_names())]
 
 
-def _judge(method: Method, graphs: Path, labels: NDArray[Any], protocol: Protocol, limits: Limits) -> Result:
+def constant_line(graphs: GraphSet, labels: NDArray[Any], protocol: Protocol) -> Compared | None:
+    """What the same answer for all graphs gives: the largest class, or the mean; None where ranks count."""
+    judging = protocol.judging(graphs)
+    scoring = check_protocol(labels, **judging)
+    if SCORINGS[scoring].needs == "classes":
+        sizes = np.unique(labels, return_counts=True)[1]
+        share = 100 * float(sizes.max() / sizes.sum())
+        return Compared("majority class", share, paper=share)
+    if SCORINGS[scoring].needs == "ranks":
+        return None
+    evaluation = cross_predict(
+        lambda seed, train, test, values: np.tile(np.nanmean(values, axis=0), (len(test), 1)),
+        labels,
+        **judging,
+    )
+    mean, std, _ = evaluation.leak_free().in_table
+    return Compared("mean", mean, std, mean, scoring=scoring, reference=True, evaluation=evaluation)
+
+
+def _judge(
+    method: Method, graphs: Path, labels: NDArray[Any], judging: Mapping[str, Any], limits: Limits
+) -> Result:
     took = {"seconds": 0.0, "peak_mb": 0.0}
     representations: dict[str, Any] = {}
-    for setting in method.settings:
-        made = []
-        for repeat in range(protocol.repeats if method.random else 1):
-            left = None if limits.seconds is None else limits.seconds - took["seconds"]
-            try:
+    evaluation: Any = None
+    try:
+        for setting in method.settings:
+            made = []
+            for repeat in range(judging["repeats"] if method.random else 1):
+                left = None if limits.seconds is None else limits.seconds - took["seconds"]
                 if left is not None and left <= 0:
                     raise Stopped(f"stopped after {took['seconds'] / 60:.3g} minutes, the budget")
-                values, seconds, peak = represent_isolated(
-                    graphs, method, setting, protocol.seed + repeat, Limits(left, limits.megabytes)
-                )
-            except Stopped as reason:
-                return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
-            took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
-            made.append(values)
-        representations[setting] = made if method.random else made * protocol.repeats
-    judging = {name: value for name, value in vars(protocol).items() if name != "seed"}
-    evaluation = cross_validate(representations, labels, **judging, random_state=protocol.seed)
+                rest = Limits(left, limits.megabytes)
+                if method.predicts:
+                    work = lambda opened: predicted(method, setting, opened, labels, judging)  # noqa: B023, E731
+                    values, seconds, peak = _isolated(work, graphs, rest, lambda: None)
+                else:
+                    seed = judging["random_state"] + repeat
+                    values, seconds, peak = represent_isolated(graphs, method, setting, seed, rest)
+                took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
+                made.append(values)
+            representations[setting] = made if method.random else made * judging["repeats"]
+    except Stopped as reason:
+        return {"empty": str(reason), "limits": vars(limits), "scores": {}, "took": took}
+    if method.predicts:
+        evaluation = representations["default"][0]
+    else:
+        first = next(iter(representations.values()))[0]
+        judge = _judge_of(method, labels, judging["scoring"], isinstance(first, Gram))
+        evaluation = cross_validate(representations, labels, classifiers=judge, **judging)
     score = evaluation.leak_free()
+    factor = 100 if SCORINGS[evaluation.scoring].percent else 1
     figures = {
         "mean": score.mean,
         "std": score.std,
@@ -196,10 +276,43 @@ def _judge(method: Method, graphs: Path, labels: NDArray[Any], protocol: Protoco
     return {
         "empty": "",
         "limits": vars(limits),
-        "scores": {name: None if math.isnan(value) else 100 * value for name, value in figures.items()},
+        "scores": {name: None if math.isnan(value) else factor * value for name, value in figures.items()},
         "evaluation": evaluation.to_dict(),
         "took": took,
     }
+
+
+def _judge_of(method: Method, labels: NDArray[Any], scoring: str | None, gram: bool) -> str | None:
+    """Support vectors of one column of classes, as in the paper; least squares of numbers and columns."""
+    classes = labels.ndim == 1 and not is_continuous(labels)
+    if method.judge and not gram:
+        return method.judge
+    if classes and (scoring is None or SCORINGS[scoring].needs != "numbers"):
+        return None
+    return "ridge" if gram else "ridge-rbf"
+
+
+def predicted(
+    method: Method, setting: str, graphs: GraphSet, labels: NDArray[Any], judging: Mapping[str, Any]
+) -> Evaluation:
+    """The evaluation of a method that learns from labels: on the graphs of training folds alone."""
+    needs, several = SCORINGS[check_protocol(labels, **judging)].needs, labels.ndim > 1
+
+    def predict(seed: int, train: NDArray[Any], test: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        model: Any = method.settings[setting](seed)
+        wanted = values[train] if several else values[train, 0]
+        if needs != "numbers":
+            from infograph.estimators.predictors import InfoGraphClassifier
+
+            model = InfoGraphClassifier(**model.get_params(deep=False))
+            wanted = wanted if several else wanted.astype(np.int64)
+        model.fit(graphs[train], wanted)
+        if needs == "ranks":
+            probable = model.predict_proba(graphs[test])
+            return np.asarray(probable if several else probable[:, 1])
+        return np.asarray(model.predict(graphs[test]))
+
+    return cross_predict(predict, labels, **judging)
 
 
 class Stopped(Exception):
@@ -215,16 +328,27 @@ def represent_isolated(
 ) -> tuple[NDArray[Any] | Gram, float, float]:
     """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB."""
 
-    def work(seed: int) -> tuple[NDArray[Any] | Gram, float, float]:
+    def work(opened: GraphSet) -> NDArray[Any] | Gram:
+        return represent(method.settings[setting](seed), opened)
+
+    return _isolated(work, graphs, limits, lambda: method.settings[setting](0))
+
+
+def _isolated(
+    work: Callable[[GraphSet], Any], graphs: Path, limits: Limits, first: Callable[[], object]
+) -> tuple[Any, float, float]:
+    """The same of any function; `first` imports what it needs before the clock runs."""
+
+    def measured(folder: Path) -> tuple[Any, float, float]:
         warnings.simplefilter("ignore")
-        opened = open_graphs(graphs)
-        method.settings[setting](0)  # imports what it needs before the clock runs
+        opened = open_graphs(folder)
+        first()
         began = time.perf_counter()
-        values = represent(method.settings[setting](seed), opened)
-        return values, time.perf_counter() - began, peak_mb() or 0
+        found = work(opened)
+        return found, time.perf_counter() - began, peak_mb() or 0
 
     try:
-        return limited(work, seed, **vars(limits))
+        return limited(measured, graphs, **vars(limits))
     except Exception as error:
         said = str(error) if isinstance(error, InfoGraphError) else f"{type(error).__name__}: {error}"
         own = isinstance(error, OverLimit) or blames_method(error)
@@ -241,6 +365,10 @@ class Method:
     random: bool = False  # whether another seed gives another representation
     grid: Mapping[str, Make] = field(default_factory=dict)  # of Table 1, fixed before anything was run
     epochs: tuple[int, ...] = ()  # where one training run is looked at in Table 1, each as a setting
+    judge: str = ""  # what its vectors are judged by, where that is not the usual
+    molecules: bool = False  # whether it is for molecules with SMILES alone
+    predicts: bool = False  # whether it learns from labels itself, in the training folds
+    reference: bool = False  # whether it is one of the simple things that any method has to beat
 
     @property
     def searched(self) -> Mapping[str, Make]:
@@ -250,6 +378,23 @@ class Method:
     def describe(self) -> dict[str, dict[str, Any]]:
         """Setting -> all parameters of its estimator: what a result depends on."""
         return {setting: parameters_of(make(0)) for setting, make in self.settings.items()}
+
+
+@dataclass(eq=False)
+class Ready(BaseEstimator):  # type: ignore[misc]
+    """Vectors of molecules for which nothing is fitted: "pretrained", "atoms" or "morgan"."""
+
+    what: str = "atoms"
+    sha256: str = ""  # of the weights, if there are any
+
+    def fit_transform(self, graphs: GraphSet) -> NDArray[Any]:
+        """One row per molecule."""
+        if self.what == "pretrained":
+            return InfoGraph.from_pretrained(PRETRAINED).transform(graphs)
+        if self.what == "atoms":
+            return count_nodes(countable(graphs, None))[1]
+        names = descriptor_names()
+        return molecule_features(graphs, features="counts+descriptors", descriptors=names, smiles=SMILES.name)
 
 
 def represent(estimator: GraphTransformer, graphs: GraphSet, **fitting: Any) -> NDArray[Any] | Gram:
@@ -336,8 +481,38 @@ METHODS: dict[str, Method] = {
         _method("infograph-paper", "InfoGraph, the paper's settings", _INFOGRAPH, random=True),
         _method("wl-oa", "WL-OA", "baselines.wl:OptimalAssignment", normalise=True),
         _method("ltp", "LTP", "baselines.profile:LocalTopologicalProfile"),
-        _method("labels", "node labels", "baselines.references:LabelHistogram"),
-        _method("degrees", "node degrees", "baselines.references:DegreeHistogram"),
+        replace(_method("labels", "node labels", "baselines.references:LabelHistogram"), reference=True),
+        replace(_method("degrees", "node degrees", "baselines.references:DegreeHistogram"), reference=True),
+    )
+}
+
+
+def _carried(seed: int) -> Any:
+    return Ready("pretrained", read_config(model_folder(PRETRAINED))["sha256"])
+
+
+_READY, _PREDICTS = "evaluate.compare:Ready", "estimators.predictors:InfoGraphRegressor"
+MORE: dict[str, Method] = {  # that the paper's tables have no line for
+    method.name: method
+    for method in (
+        Method("pretrained", "pre-trained vectors", {"default": _carried}, molecules=True),
+        replace(
+            _method("atoms", "atom counts", _READY, what="atoms"),
+            judge="ridge",
+            molecules=True,
+            reference=True,
+        ),
+        replace(
+            _method("morgan", "fingerprint forest", _READY, what="morgan"),
+            judge="forest",
+            molecules=True,
+            reference=True,
+        ),
+        replace(
+            _method("predictions", "InfoGraph's predictions", _PREDICTS),
+            settings={"default": _one(_PREDICTS, paper=False, objective="vectors")},
+            predicts=True,
+        ),
     )
 }
 

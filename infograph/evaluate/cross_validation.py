@@ -213,6 +213,53 @@ def cross_validate(
     return Evaluation(plan, seeds, tuple(candidates))
 
 
+def cross_predict(
+    predict: Callable[[int, Rows, Rows, Floats], NDArray[Any]],
+    y: Any,
+    *,
+    scoring: str | None = None,
+    groups: ArrayLike | None = None,
+    repeats: int = 5,
+    folds: int = 10,
+    inner_folds: int = 5,
+    random_state: int = 0,
+) -> Evaluation:
+    """How well a method predicts that learns from labels by itself, on the folds of `cross_validate`.
+
+    Args:
+        predict: from a seed, the rows to learn from, those to predict, and values (G, T) with gaps, codes of
+            classes or numbers, what is scored of each row: numbers or ranks (rows, T), or codes (rows,).
+        y, scoring, groups, repeats, folds, inner_folds, random_state: as there; all graphs have a label.
+    """
+    targets, known = _targets(y, scoring, groups)
+    if not known.all():
+        raise InvalidParameter(f"{int((~known).sum())} graphs have no label: leave them out")
+    plan, everyone = _plan(targets, folds, inner_folds), np.arange(len(known))
+    seeds, n_columns = tuple(int(random_state) + r for r in range(repeats)), targets.values.shape[1]
+    outer = np.full((repeats, folds, n_columns, 1), np.nan)
+    for r, seed in enumerate(seeds):
+        for fold, (train, test) in enumerate(_splits(targets, everyone, folds, seed)):
+            hidden = targets.values.copy()
+            hidden[test] = np.nan
+            answers = np.asarray(predict(seed, train, test, hidden)).reshape(len(test), n_columns)
+            for column, given in enumerate(targets.values[test].T):
+                there = ~np.isnan(given)
+                if there.any():
+                    outer[r, fold, column] = targets.scoring.score(given[there], answers[there, column])
+    outer = outer if n_columns > 1 else outer[:, :, 0]
+    none = np.full(outer.shape, np.nan), outer, np.zeros(outer.shape, np.int64)
+    return Evaluation(plan, seeds, (Candidate("default", "own", (0.0,), False, 0, *none, targets.name),))
+
+
+def check_protocol(
+    y: Any, *, scoring: str | None, groups: ArrayLike | None, folds: int, inner_folds: int, **_: Any
+) -> str:
+    """Refuse what `cross_validate` would refuse of these, before anything is computed; gives the scoring."""
+    targets, _known = _targets(y, scoring, groups)
+    _plan(targets, folds, inner_folds)
+    return targets.name
+
+
 # ---- what came in
 
 Grids = dict[str, tuple[tuple[float, ...], int]]  # classifier -> values, smallest first; bound of a fit

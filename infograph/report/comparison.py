@@ -4,59 +4,86 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet
+from infograph.data.labels import is_known
+from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter
 from infograph.evaluate.compare import (
-    METHODS,
     Compared,
     Limits,
     Protocol,
-    Target,
     compare,
+    constant_line,
     find_method,
-    majority_line,
+    usual_methods,
 )
+from infograph.evaluate.evaluation import paired_test
+from infograph.evaluate.judges import SCORINGS
 from infograph.io import check_own, replaced_file
 from infograph.progress import Watch
 from infograph.report.pages import Sheet, as_markdown, bar, render, text
 
-HEAD = ("method", "accuracy, %", "deviation", "seconds", "peak, MB", "")
 FILES = tuple(f"comparison.{ending}" for ending in ("json", "md", "html"))
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods ("all" for all) to compare on graphs with classes in the column `y`."""
+    """Methods ("all" for all) to compare on graphs by one graph column, or by the mean of several."""
 
     graphs: GraphSet
     methods: Sequence[str]
     name: str = "graphs"
     protocol: Protocol = Protocol()  # noqa: RUF009 - frozen
+    labels: Sequence[str] = (LABEL,)
 
     @property
     def chosen(self) -> list[str]:
         """The methods, "all" written out, each once."""
-        named = [one for name in self.methods for one in (METHODS if name == "all" else [name])]
+        usual = usual_methods(self.graphs)
+        named = [one for name in self.methods for one in (usual if name == "all" else [name])]
         if not named:
-            raise InvalidParameter(f"no methods to compare; there are: all, {', '.join(METHODS)}")
+            raise InvalidParameter(f"no methods to compare; there are: all, {', '.join(usual)}")
         return list(dict.fromkeys(find_method(name).name for name in named))
 
     @property
     def notes(self) -> list[str]:
         """What a reader must know."""
         p = self.protocol
+        cut = " that share no scaffold" if p.scaffolds else ""
         return [
-            f"{p.folds} folds, {p.repeats} repeats; the deviation is over repeats. C and the settings of "
-            f"each method are chosen on {p.inner_folds} inner folds.",
-            "Methods see all graphs, without labels, before the folds are cut (as in the paper).",
+            f"{p.folds} folds{cut}, {p.repeats} repeats; the deviation is over repeats. C and the settings "
+            f"of each method are chosen on {p.inner_folds} inner folds.",
+            "Methods see all graphs, without labels, before the folds are cut (as in the paper); InfoGraph's "
+            "predictions are learned from training folds alone.",
+            "p is that of a paired test against the best of the simple references, which has none "
+            "(Nadeau and Bengio 2003).",
             "Seconds and memory are those of making features or Gram matrices, classifier excluded; of "
             "methods with a random part, for all repeats.",
         ]
+
+    def _judged(self) -> tuple[GraphSet, NDArray[Any], list[str]]:
+        """The graphs with a label, their labels (G,) or (G, T), and what is to be said of the others."""
+        for name in self.labels:
+            if self.graphs.schema.column("graph", name) is None:
+                have = ", ".join(repr(column.name) for column in self.graphs.schema.graph) or "none"
+                raise InvalidParameter(
+                    f"nothing to compare by: no graph column {name!r}; there are {have}. Name one."
+                )
+        columns = [self.graphs.values("graph", name) for name in self.labels]
+        values = columns[0] if len(columns) == 1 else np.column_stack(columns)
+        known = np.logical_or.reduce(
+            [is_known(column).reshape(len(values), -1).any(axis=1) for column in columns]
+        )
+        lost = int(np.count_nonzero(~known))
+        notes = [f"{lost:,} graphs without a label were left out."] if lost else []
+        return self.graphs[np.flatnonzero(known)], values[known], notes
 
     def run(
         self, out: Path, limits: Limits, watch: Watch, *, workers: int = 1, on: str = "local"
@@ -65,11 +92,8 @@ class Comparison:
 
         Graphs without a label are left out. See `infograph.evaluate.compare` for `limits`, `workers`, `on`.
         """
-        chosen, target = self.chosen, Target.of(self.graphs, self.protocol.folds, self.protocol.inner_folds)
-        if target.judged is None:
-            raise InvalidParameter(f"nothing to compare by: {target.notes[0]} Name a column of classes.")
+        chosen, (graphs, labels, lost) = self.chosen, self._judged()
         check_own(out, FILES, "comparison.json", {"source", "protocol", "table"})
-        graphs, labels = self.graphs[np.flatnonzero(target.judged)], target.values[target.judged]
         watch.stage("methods", len(chosen))
         rows = compare(
             graphs,
@@ -82,13 +106,14 @@ class Comparison:
             workers=workers,
             on=on,
         )
-        rows.append(majority_line(labels))
-        title, notes = f"Methods on {self.name}", [*self.notes, *target.notes]
-        table = [{key: None if value != value else value for key, value in vars(row).items()} for row in rows]
+        plain = constant_line(graphs, labels, self.protocol)
+        rows = ordered([*rows, plain] if plain else rows)
+        title, notes = f"Methods on {self.name}", [*self.notes, *lost]
+        table = [as_record(row) for row in rows]
         content = {
             "source": self.name,
             "graphs": len(graphs),
-            "protocol": vars(self.protocol),
+            "protocol": self.protocol.about,
             "notes": notes,
             "table": table,
         }
@@ -104,25 +129,63 @@ class Comparison:
         return rows
 
 
-def best_line(rows: Sequence[Compared]) -> int | None:
-    """Where the highest accuracy stands; None where there is none."""
-    filled = [place for place, row in enumerate(rows) if not row.empty]
-    return max(filled, key=lambda place: rows[place].mean, default=None)
+def ordered(rows: Sequence[Compared]) -> list[Compared]:
+    """The best first, those without a figure last; each tested against the best simple reference."""
+    filled, empty = [row for row in rows if not row.empty], [row for row in rows if row.empty]
+    if not filled:
+        return empty
+    filled.sort(key=lambda row: row.mean, reverse=not SCORINGS[filled[0].scoring].lower)
+    best = next((row for row in filled if row.reference), None)
+    tested = []
+    for row in filled:
+        if best is not None and row is not best and row.evaluation and best.evaluation:
+            row = replace(row, p_value=paired_test(row.evaluation, best.evaluation).p_value)
+        tested.append(row)
+    return tested + empty
+
+
+def as_record(row: Compared) -> dict[str, Any]:
+    """A line for JSON."""
+    shown = {name: value for name, value in vars(row).items() if name != "evaluation"}
+    return {name: None if value != value else value for name, value in shown.items()}
+
+
+def head(rows: Sequence[Compared]) -> tuple[str, ...]:
+    """What the columns hold."""
+    scoring = next((row.scoring for row in rows if not row.empty), "accuracy")
+    figure = f"{scoring}, %" if SCORINGS[scoring].percent else scoring
+    return ("method", figure, "deviation", "p", "seconds", "peak, MB", "")
 
 
 def cells(row: Compared) -> tuple[str, ...]:
     """A line as text; a reason in the last cell where there is no figure."""
-    figures = ((row.mean, ".1f"), (row.std, ".1f"), (row.seconds, ".3g"), (row.peak_mb, ",.0f"))
+    form = ".1f" if SCORINGS[row.scoring].percent else ".3f"
+    figures = (
+        (row.mean, form),
+        (row.std, form),
+        (row.p_value, ".2g"),
+        (row.seconds, ".3g"),
+        (row.peak_mb, ",.0f"),
+    )
     return (row.method, *("" if value != value else f"{value:{form}}" for value, form in figures), row.empty)
 
 
 def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:
-    """The table with the best method in bold; reasons give way to `bars`, and stand below names."""
+    """The table, the first method in bold; reasons give way to `bars`, and stand below names."""
     found = []
     for place, row in enumerate(rows):
-        name, accuracy, *figures, reason = cells(row)
-        best = place == best_line(rows)
-        last = bar(0 if row.empty else row.mean) if bars else text(reason)
+        name, figure, *figures, reason = cells(row)
+        best = place == 0 and not row.empty
+        last = bar(_length(row, rows[0])) if bars else text(reason)
         first = text(name, reason if bars else "", bold=best)
-        found.append((first, text(accuracy, bold=best), *map(text, figures), last))
-    return Sheet(HEAD, tuple(found))
+        found.append((first, text(figure, bold=best), *map(text, figures), last))
+    return Sheet(head(rows), tuple(found))
+
+
+def _length(row: Compared, best: Compared) -> float:
+    """Of a bar, in per cent: scores as they are, errors relative to the best."""
+    if row.empty:
+        return 0.0
+    if SCORINGS[row.scoring].lower:
+        return 100 * best.mean / row.mean if row.mean else 100.0
+    return max(0.0, row.mean if SCORINGS[row.scoring].percent else 100 * row.mean)

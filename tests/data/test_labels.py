@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.preprocessing import StandardScaler
 
-from infograph import as_graphset
+from infograph import InfoGraphClassifier, Vectors, as_graphset
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.labels import (
     Mark,
@@ -23,11 +23,13 @@ from infograph.data.labels import (
     class_targets,
     count_classes,
     encode_labels,
+    has_several,
     is_continuous,
     is_known,
     missing,
     numeric_targets,
     task_of,
+    task_targets,
     without_mark,
 )
 from infograph.data.schema import Column
@@ -326,3 +328,61 @@ def test_graphs_without_labels_and_labels_without_graphs(graphs, read) -> None:
     with pytest.raises(InvalidTarget, match=r"6 labels for 4 graphs: 2 inputs were left out"):
         read([1, 9, 1, 0, 9, 0], bad)
     assert not read([None] * 4, graphs, fitting=False).labelled.any()
+
+
+# ---- several columns of two classes
+
+
+TABLE = np.array([[0, 1], [1, np.nan], [np.nan, 0], [1, 1], [0, 0], [1, np.nan]])
+SIX = as_graphset(["CCO", "CCN", "CCC", "CO", "CC", "CCCC"])
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (3, 7), ("no", "yes"), (False, True)])
+def test_two_classes_of_any_kind_in_several_columns(pair):
+    labels = [[None if cell != cell else pair[int(cell)] for cell in row] for row in TABLE.tolist()]
+    found = task_targets(labels, SIX)
+    assert found.classes == pair and np.array_equal(found.values, TABLE, equal_nan=True)
+    assert found.names == ("y_0", "y_1") and not found.single and has_several(labels, SIX)
+    frame = pd.DataFrame(labels, columns=["b", "a"])
+    turned = task_targets(frame, SIX).like(("a", "b"), ("", ""))
+    assert np.array_equal(turned.values, TABLE[:, ::-1], equal_nan=True)
+    with pytest.raises(InvalidTarget, match="the targets are 'b', 'a', the model's are 'a', 'c'"):
+        task_targets(frame, SIX).like(("a", "c"), ("", ""))
+
+
+def test_what_stands_for_several_columns():
+    named = SIX.with_column("graph", Column("a", "float"), TABLE[:, 0])
+    named = named.with_column("graph", Column("b", "float"), TABLE[:, 1])
+    assert has_several(["a", "b"], named) and has_several(pd.DataFrame(TABLE), SIX)
+    for y in (["a"], "a", ["a", "b", "a", "b", "a", "b"], ["a", "z"], TABLE[:, :1], None):
+        assert not has_several(y, named)
+    assert np.array_equal(task_targets(["b", "a"], named).values, TABLE[:, ::-1], equal_nan=True)
+
+
+def test_what_several_columns_may_not_hold():
+    marked = np.where(np.isnan(TABLE), -1, TABLE)
+    assert np.array_equal(task_targets(marked, SIX, -1).values, TABLE, equal_nan=True)
+    for labels, said in (
+        (np.where(np.isnan(TABLE), 2, TABLE), "the same two classes each; here are 0, 1, 2: train one model"),
+        (marked, "there is a -1 among the classes -1, 0, 1: pass unlabelled=-1"),
+        (2 * np.nan_to_num(TABLE) - 1, "there is a -1 among the classes -1, 1: pass unlabelled=-1"),
+        (np.full((6, 2), np.nan), "y holds no labels: at least two classes are needed"),
+        (np.zeros((6, 2)), "here are 0: train"),
+        ([["no", 0], ["yes", 1]] * 3, "here are 0, 1, 'no', 'yes'"),
+        (TABLE / 2, r"is 0.5, no class"),
+    ):
+        with pytest.raises(InvalidTarget, match=said):
+            task_targets(labels, SIX)
+    with pytest.warns(TargetWarning, match="the target 'y_1' has no two classes to learn"):
+        task_targets(np.column_stack([TABLE[:, 0], np.full(6, np.nan)]), SIX)
+
+
+def test_labels_to_score_by_are_coded_for_the_classes_of_the_model():
+    ones = np.ones((6, 2))
+    assert np.array_equal(task_targets(ones, SIX, fitting=False, classes=(0, 1)).values, ones)
+    with pytest.raises(InvalidTarget, match="the class 2 is not among those of the training: 0, 1"):
+        task_targets(ones + TABLE, SIX, fitting=False, classes=(0, 1))
+    model = InfoGraphClassifier(objective=Vectors("vectors", "ridge")).fit(SIX, np.nan_to_num(TABLE))
+    assert model.score(SIX, ones) == (model.predict(SIX) == 1).mean()
+    labels = pd.DataFrame(np.nan_to_num(TABLE), columns=["y_0", "y_1"])
+    assert model.score(SIX, labels[["y_1", "y_0"]]) == (model.predict(SIX) == labels).mean(axis=None)
