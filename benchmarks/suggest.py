@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import options_of, write
 from infograph import InfoGraph, Vectors, as_graphset, load_dataset
-from infograph.baselines.references import descriptor_names, rdkit_descriptors
+from infograph.data.fingerprints import descriptor_names, rdkit_descriptors
 from infograph.estimators.intervals import ErrorBars
 from infograph.learn.suggest import LEVEL, choose
 from infograph.objectives.objective import Regression

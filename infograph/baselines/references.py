@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import lru_cache
-from importlib import import_module
 from itertools import compress
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +13,18 @@ from scipy.special import expit, softmax
 
 from infograph.baselines.base import SavedAttributes, Values
 from infograph.data.convert import as_graphset
+from infograph.data.fingerprints import Features, descriptor_names, molecule_features
 from infograph.data.graphset import GraphSet, align
 from infograph.data.labels import ClassTargets, Targets, Task, TaskTargets
 from infograph.data.molecules import ELEMENT, HYDROGENS, SMILES
 from infograph.data.schema import Category, Column, Schema
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
+from infograph.errors import InvalidParameter
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State
+from infograph.objectives.trees import Trees
 from infograph.parameters import check_parameters
 
 Floats = NDArray[np.float64]
-Features = Literal["bits", "counts", "counts+descriptors"]  # of molecules
 ALWAYS = 10.0  # the score of a class that all labelled graphs have
 CHUNK = 8192  # molecules whose features are in memory at a time: 16 MB, or 74 with descriptors
 
@@ -420,120 +419,3 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
         self.trees_ = [
             Trees(*(state[f"forest{number}.{name}"] for name in Trees._fields)) for number in range(n_forests)
         ]
-
-
-def molecule_features(
-    graphs: GraphSet, *, features: Features, descriptors: Sequence[str] = (), smiles: str, **morgan: int
-) -> NDArray[Any]:
-    """Morgan bits or counts, and the descriptors beside them. (G, F)."""
-    table = morgan_fingerprints(graphs, smiles=smiles, counts=features != "bits", **morgan)
-    return np.hstack([table, rdkit_descriptors(graphs, descriptors, smiles=smiles)]) if descriptors else table
-
-
-def morgan_fingerprints(
-    graphs: GraphSet, *, radius: int = 2, n_bits: int = 2048, smiles: str = "smiles", counts: bool = False
-) -> NDArray[np.uint8]:
-    """Which circular environments a molecule has, hashed to bits (Rogers and Hahn 2010). (G, n_bits).
-
-    With `counts` how often it has each, at most 255 times.
-    """
-    generator = _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=radius, fpSize=n_bits)
-    made = np.zeros((len(graphs), n_bits), dtype=np.uint8)
-    for row, (_, molecule) in enumerate(_molecules(graphs, smiles)):
-        if counts:
-            made[row] = np.minimum(generator.GetCountFingerprintAsNumPy(molecule), 255)
-        else:
-            made[row] = generator.GetFingerprintAsNumPy(molecule)
-    return made
-
-
-def descriptor_names() -> tuple[str, ...]:
-    """RDKit's descriptors, about 210; all but two that take minutes of large molecules, and overflow."""
-    every = (name for name, _ in _rdkit("Chem.Descriptors").descList)
-    return tuple(name for name in every if name not in ("Ipc", "AvgIpc"))
-
-
-def rdkit_descriptors(
-    graphs: GraphSet, names: Sequence[str], *, smiles: str = "smiles"
-) -> NDArray[np.float32]:
-    """RDKit's descriptors of every molecule, 0 where there is none, at most 1e6. (G, names)."""
-    known = dict(_rdkit("Chem.Descriptors").descList)
-    gone = [name for name in names if name not in known]
-    if gone:
-        raise InvalidParameter(f"this RDKit has no descriptor {', '.join(gone)}: grow the forest again")
-    there = [_descriptors_of(text, tuple(names)) for text, _ in _molecules(graphs, smiles)]
-    return np.array(there, np.float32).reshape(len(there), len(names))
-
-
-@lru_cache(maxsize=20_000)  # 10 ms each: a model and what it is compared with see the same molecules
-def _descriptors_of(text: str, names: tuple[str, ...]) -> NDArray[np.float32]:
-    molecule, known = _rdkit("Chem").MolFromSmiles(text), dict(_rdkit("Chem.Descriptors").descList)
-    found = np.array([known[name](molecule) for name in names], np.float64)
-    return np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6).clip(-1e6, 1e6).astype(np.float32)
-
-
-def _rdkit(part: str) -> Any:
-    try:
-        import_module("rdkit")
-        return import_module(f"rdkit.{part}")
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
-
-
-def _molecules(graphs: GraphSet, smiles: str) -> Iterator[tuple[str, Any]]:
-    Chem = _rdkit("Chem")
-    found = graphs.schema.column("graph", smiles)
-    if found is None or found.kind == "float":
-        have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none"
-        raise SchemaMismatch(
-            f"fingerprints need SMILES in the graph column {smiles!r} (smiles=); these graphs have: {have}"
-        )
-    with _rdkit("rdBase").BlockLogs():
-        for row, text in enumerate(graphs.values("graph", smiles).tolist()):
-            molecule = Chem.MolFromSmiles(text) if text else None
-            if molecule is None:
-                raise InvalidGraph(
-                    f"its SMILES {text!r} cannot be read", index=row, graph_id=graphs.ids[row].item()
-                )
-            yield text, molecule
-
-
-class Trees(NamedTuple):
-    """All trees of a forest, their nodes one tree after the other. M nodes, K outputs."""
-
-    roots: NDArray[np.int64]  # (trees,) the first node of every tree
-    children: NDArray[np.int32]  # (M, 2) where a row goes up to the threshold, and beyond; leaves: themselves
-    feature: NDArray[np.int32]  # (M,) what is compared with the threshold; 0 in leaves
-    threshold: Floats  # (M,)
-    values: Floats  # (M, K) what a leaf predicts
-
-    @classmethod
-    def of(cls, forest: Any) -> Self:
-        """The trees of scikit-learn's RandomForestRegressor (one target) or RandomForestClassifier."""
-        trees = [estimator.tree_ for estimator in forest.estimators_]
-        roots = np.concatenate([[0], np.cumsum([tree.node_count for tree in trees])])
-        children = []
-        for root, tree in zip(roots, trees, strict=False):
-            both = np.stack([tree.children_left, tree.children_right], axis=1)  # (nodes, 2)
-            children.append(np.where(both < 0, np.arange(tree.node_count)[:, None], both) + root)
-        return cls(
-            roots[:-1].astype(np.int64),
-            np.concatenate(children).astype(np.int32),
-            np.concatenate([np.maximum(tree.feature, 0) for tree in trees]).astype(np.int32),
-            np.concatenate([tree.threshold for tree in trees]),
-            np.concatenate([tree.value[:, 0, :] for tree in trees]),
-        )
-
-    def predict(self, rows: NDArray[Any]) -> Floats:
-        """The mean over all trees, added up in their order as scikit-learn does. (G, F) -> (G, K)."""
-        total = np.zeros((len(rows), self.values.shape[1]))
-        for root in self.roots:
-            at = np.full(len(rows), root, dtype=np.int32)
-            moving = np.arange(len(rows))  # every step moves the rows that are not in a leaf yet
-            while len(moving):
-                here = at[moving]
-                right = rows[moving, self.feature[here]] > self.threshold[here]
-                at[moving] = self.children[here, right.astype(np.intp)]
-                moving = moving[at[moving] != here]
-            total += self.values[at]
-        return total / len(self.roots)

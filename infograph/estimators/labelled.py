@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor
 
-from infograph.baselines.references import descriptor_names, morgan_fingerprints, rdkit_descriptors
 from infograph.data.convert import as_graphset
+from infograph.data.fingerprints import descriptor_names, morgan_fingerprints, rdkit_descriptors
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
 from infograph.data.labels import (
     ClassTargets,

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from infograph.baselines.base import GraphKernel
-from infograph.baselines.references import count_nodes, countable, descriptor_names, molecule_features
+from infograph.baselines.references import count_nodes, countable
 from infograph.cells import Cell, Result, parameters_of, peak_mb, run_cell
+from infograph.data.fingerprints import descriptor_names, molecule_features
 from infograph.data.graphset import GraphSet, fingerprint, open_graphs, save_graphs
 from infograph.data.labels import encode_labels, is_continuous, is_known
 from infograph.data.molecules import SMILES

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor, nn
 
-from infograph.baselines.references import Trees
 from infograph.objectives.objective import Classification, Objective, Task, Tasks
+from infograph.objectives.trees import Forest
 
 Floats = NDArray[np.float64]
 Kind = Literal["ridge", "gp", "svm", "forest"]
@@ -367,28 +367,6 @@ def _svm(vectors: Floats, wanted: Floats, seed: int) -> Fit:
         unseen[known, column] = level + spread * answers[cost]
     used = (weights != 0).any(axis=1)
     return Fit([first, Kernel(rows[used], weights[used], bias, gamma)], unseen)
-
-
-class Forest(nn.Module):
-    """Random forests, one per column; no gradient goes through them."""
-
-    def __init__(self, forests: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.n_forests = len({name.split("_")[0] for name in forests})
-        for name, value in forests.items():
-            self.register_buffer(name, torch.as_tensor(value))
-
-    @classmethod
-    def of(cls, forests: list[Any]) -> Forest:
-        fields = [Trees.of(forest)._asdict() for forest in forests]
-        return cls({f"f{n}_{name}": v for n, each in enumerate(fields) for name, v in each.items()})
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        rows, columns = vectors.detach().cpu().numpy(), []
-        for number in range(self.n_forests):
-            trees = Trees(*(getattr(self, f"f{number}_{name}").cpu().numpy() for name in Trees._fields))
-            columns.append(trees.predict(rows))
-        return torch.from_numpy(np.hstack(columns)).to(vectors)
 
 
 def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:

@@ -20,10 +20,10 @@ from sklearn.base import BaseEstimator
 from infograph.baselines.base import GraphKernel
 from infograph.baselines.graph2vec import Graph2Vec
 from infograph.baselines.profile import LocalTopologicalProfile
-from infograph.baselines.references import Features, descriptor_names, molecule_features
 from infograph.baselines.wl import OptimalAssignment, WeisfeilerLehman
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
+from infograph.data.fingerprints import Features, descriptor_names, molecule_features
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.splits import scaffold_groups
 from infograph.errors import InfoGraphError

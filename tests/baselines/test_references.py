@@ -25,7 +25,7 @@ from infograph import (
     MeanPredictor,
     as_graphset,
 )
-from infograph.baselines.references import descriptor_names, rdkit_descriptors
+from infograph.data.fingerprints import descriptor_names, rdkit_descriptors
 from infograph.data.schema import Column
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, UnknownCategoryWarning
 
