@@ -194,6 +194,9 @@ def described(estimator: Any) -> dict[str, Any]:
     return {k: v if v is None or isinstance(v, PLAIN) else CUSTOM for k, v in found.items()}
 
 
+LATER = {"offset": None, "class_weight": None}  # what came later, as it was before
+
+
 def flat(estimator: Any) -> dict[str, Any]:
     """All parameters of an estimator by their flat names: what a result file is called after, for ever.
 
@@ -213,7 +216,7 @@ def flat(estimator: Any) -> dict[str, Any]:
         del found["objective"]
     if found.get("schedule") in (None, "plateau"):
         found.pop("schedule", None)
-    return found
+    return {key: value for key, value in found.items() if key not in LATER or value != LATER[key]}
 
 
 def _leaves(spec: Spec) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from infograph.errors import (
 )
 from infograph.estimators.folder import State, model_folder, read_config, read_model, write_model
 from infograph.io import json_ready
-from infograph.parameters import CUSTOM, Spec, restored, saved
+from infograph.parameters import CUSTOM, LATER, Spec, restored, saved
 
 BadRows = Literal["raise", "skip", "nan"]
 Compute = Callable[[GraphSet], NDArray[Any]]
@@ -175,7 +175,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                     f"{folder}: {name} was code when the model was saved: pass it again, "
                     f"load(folder, {name}=...)"
                 )
-        model = cls(**{**code, **given})
+        before = {name: LATER[name] for name in LATER if name in cls._get_param_names()}
+        model = cls(**{**before, **code, **given})
         model.schema_ = schema
         try:
             model._set_learned(config["learned"])
