@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from importlib import import_module
 from itertools import compress
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from infograph.data.schema import Category, Column, Schema
 from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State
+from infograph.objectives.vectors import Trees
 from infograph.parameters import check_parameters
 
 Floats = NDArray[np.float64]
@@ -470,44 +471,3 @@ def _molecules(graphs: GraphSet, smiles: str) -> Iterator[Any]:
                     f"its SMILES {text!r} cannot be read", index=row, graph_id=graphs.ids[row].item()
                 )
             yield molecule
-
-
-class Trees(NamedTuple):
-    """All trees of a forest, their nodes one tree after the other. M nodes, K outputs."""
-
-    roots: NDArray[np.int64]  # (trees,) the first node of every tree
-    children: NDArray[np.int32]  # (M, 2) where a row goes up to the threshold, and beyond; leaves: themselves
-    feature: NDArray[np.int32]  # (M,) what is compared with the threshold; 0 in leaves
-    threshold: Floats  # (M,)
-    values: Floats  # (M, K) what a leaf predicts
-
-    @classmethod
-    def of(cls, forest: Any) -> Self:
-        """The trees of scikit-learn's RandomForestRegressor (one target) or RandomForestClassifier."""
-        trees = [estimator.tree_ for estimator in forest.estimators_]
-        roots = np.concatenate([[0], np.cumsum([tree.node_count for tree in trees])])
-        children = []
-        for root, tree in zip(roots, trees, strict=False):
-            both = np.stack([tree.children_left, tree.children_right], axis=1)  # (nodes, 2)
-            children.append(np.where(both < 0, np.arange(tree.node_count)[:, None], both) + root)
-        return cls(
-            roots[:-1].astype(np.int64),
-            np.concatenate(children).astype(np.int32),
-            np.concatenate([np.maximum(tree.feature, 0) for tree in trees]).astype(np.int32),
-            np.concatenate([tree.threshold for tree in trees]),
-            np.concatenate([tree.value[:, 0, :] for tree in trees]),
-        )
-
-    def predict(self, rows: NDArray[Any]) -> Floats:
-        """The mean over all trees, added up in their order as scikit-learn does. (G, F) -> (G, K)."""
-        total = np.zeros((len(rows), self.values.shape[1]))
-        for root in self.roots:
-            at = np.full(len(rows), root, dtype=np.int32)
-            moving = np.arange(len(rows))  # every step moves the rows that are not in a leaf yet
-            while len(moving):
-                here = at[moving]
-                right = rows[moving, self.feature[here]] > self.threshold[here]
-                at[moving] = self.children[here, right.astype(np.intp)]
-                moving = moving[at[moving] != here]
-            total += self.values[at]
-        return total / len(self.roots)
