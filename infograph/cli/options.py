@@ -209,10 +209,10 @@ class ModelOptions:
 
     paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
     epochs: Annotated[
-        Epochs | None, trains("Passes, or auto.", "NUMBER", "auto, with --target 50", parser=epochs_of)
+        Epochs | None, trains("Passes, or auto.", "NUMBER", "auto, with --target 30", parser=epochs_of)
     ] = None
     lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
-    batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target 20")] = None
+    batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target auto")] = None
     weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None
     memory_mb: Annotated[float | None, trains("Memory for scores.", "512")] = None
     device: Annotated[str | None, trains("auto, cpu, cuda ...", "auto")] = None

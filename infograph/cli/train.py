@@ -111,12 +111,10 @@ def _learn_labels(
             report.note(in_options(unsaid.pop(0)))
 
     def announce(line: str) -> None:
+        say_notes()
         report.note(f"{timedelta(seconds=round(time.perf_counter() - began))}  {line}")
 
     with _resumable(keep["checkpoint"]), report:
-        if estimator.objective in ("auto", "vectors"):  # no updates that would tell
-            say_notes()
-            announce(f"learning; a head of vectors takes about {_about(parts.n_labelled)}, networks say so")
         learned = learn(
             estimator,
             parts,
@@ -135,6 +133,7 @@ def _learn_labels(
     several = len(learned.verdicts) > 1
     lines: list[Any] = [
         error_table(learned.rows),
+        *_choice(learned.model),
         *(f"{each.target}: {each}" if several else str(each) for each in learned.verdicts),
         f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}{opt.used(learned.model.schema_)}",
         f"Report: {out / 'report.html'}",
@@ -149,10 +148,11 @@ def _learn_labels(
     return {"model": out, **learned.to_dict()}, lines
 
 
-def _about(n_labelled: int) -> str:
-    """How long a head of vectors takes for so many molecules, on two cores."""
-    seconds = 10 + 0.03 * n_labelled
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+def _choice(model: Any) -> Iterator[str]:
+    """What objective="auto" chose, and why."""
+    if model.chosen_:
+        errors = ", ".join(f"{name} {error:.4g}" for name, error in model.errors_.items())
+        yield f"Chosen by the error on graphs that were held out: {model.chosen_} ({errors})."
 
 
 @contextmanager

@@ -53,6 +53,7 @@ Rows = NDArray[np.float64]
 NETWORK = "infograph*"  # that objective="auto" tries beside "vectors"
 HELD_OUT = 0.2  # of the labelled graphs, to choose by
 MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
+AS_LEARNED = {"hydrogens": False, "stereo": False}  # how molecules are for the pre-trained model
 SEEN = 0.8  # of the labelled graphs, by each head of an ensemble
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
 BATCHES = (20, 128)  # labelled graphs per update, at least and at most
@@ -101,6 +102,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     offset_: Offset | None = None
     inputs_: str = ""  # of the head of vectors ...
     head_: str = ""  # ... and its kind
+    heads_: dict[str, float]  # the share of the variance that each of them missed, by which it was chosen
     _descriptors: tuple[str, ...] = ()
     _elements: list[str]
 
@@ -195,7 +197,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     def _forget(self) -> None:
         """Be as before the first `fit` in all that it may leave unset."""
-        self.chosen_, self.errors_, self.inputs_, self.head_ = "", {}, "", ""
+        self.chosen_, self.errors_, self.inputs_, self.head_, self.heads_ = "", {}, "", "", {}
 
     def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
         """What is left of the targets."""
@@ -322,8 +324,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         if not isinstance(self._parts()["objective"], Vectors):
             return None
         known = as_graphset(graphs, node=self.node_columns)
-        if self.node_columns is None and known.schema.option("hydrogens") is False:
-            return InfoGraph.from_pretrained("molecules")
+        if self.node_columns is None and AS_LEARNED.items() <= dict(known.schema.options).items():
+            model = InfoGraph.from_pretrained("molecules")
+            model.schema_ = replace(model.schema_, options=known.schema.options)  # salts as they are here
+            return model
         beside = ("encoder", "node_columns", "edge_columns", "device", "random_state", "verbose")
         some = np.sort(np.random.default_rng(self.random_state).permutation(len(known))[:MOST_FITTED])
         return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known[some], watchers=watchers)
@@ -347,8 +351,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         predictor.head = solved.head.to(choose_device(self.device)).eval()
         self.inputs_, self.head_ = solved.inputs, solved.kind
         self._unseen = self._unseen or (rows, solved.unseen)
-        record = {"epoch": 1, "loss": min(solved.errors.values())}
-        record |= {f"missed by {name}": error for name, error in solved.errors.items()}
+        record: Epoch = {"epoch": 1, "loss": min(solved.errors.values())}
+        self.heads_ = self.heads_ or solved.errors
         if held_out is not None:
             outputs = self._network_outputs(predictor, held_out[0])
             record |= self._figures(self._finish(outputs, held_out[0]), held_out[1])
@@ -539,7 +543,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             self.models_.append(model.to(choose_device(self.device)).eval())
 
     def _learned(self) -> dict[str, Any]:
-        own = {"inputs": self.inputs_, "head": self.head_, "descriptors": self._descriptors}
+        own = {"inputs": self.inputs_, "head": self.head_, "heads": self.heads_}
+        own["descriptors"] = self._descriptors
         return {**super()._learned(), **own, "elements": self._elements, "errors": self.errors_}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
@@ -547,6 +552,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self._forget()
         self._elements, self.errors_ = list(learned["elements"]), learned.get("errors", {})
         self.inputs_, self.head_ = learned.get("inputs", ""), learned.get("head", "")
+        self.heads_ = learned.get("heads", {})
         self._descriptors = tuple(learned.get("descriptors", ()))
 
     def _fitted_settings(self) -> dict[str, Any]:

@@ -93,7 +93,8 @@ class InfoGraphRegressor(SemiSupervised):
             validation graphs in the target's unit (of several targets: the mean, each in its deviations).
         schema_: what the graphs must look like.
         chosen_, errors_: by objective="auto": which, and the errors on graphs that were held out.
-        inputs_, head_: of objective="vectors": what its head sees, and its kind.
+        inputs_, head_, heads_: of objective="vectors": what its head sees, its kind, and the share of the
+            variance that each head missed of graphs left out.
         offset_: the part by composition; None where there is none.
         error_bars_: what intervals are made of; None where no errors are known.
     """

@@ -40,6 +40,7 @@ NAN = np.nan
 
 SYMBOLS = [[atom.GetSymbol() for atom in Chem.AddHs(molecule).GetAtoms()] for molecule in MOLECULES]
 COUNTS = np.array([[found.count(symbol) for symbol in "HCNOF"] for found in SYMBOLS], dtype=float)
+DESCRIPTORS = [value for name, value in Descriptors.descList if name not in ("Ipc", "AvgIpc")]
 GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
 BITS = np.array([list(GENERATOR.GetFingerprint(molecule)) for molecule in MOLECULES])
 
@@ -180,7 +181,7 @@ def test_the_forest_of_classes_is_that_of_scikit_learn(graphs):
 
 def test_the_forest_on_counts_and_descriptors(graphs, tmp_path, monkeypatch):
     counts = np.array([GENERATOR.GetCountFingerprintAsNumPy(molecule) for molecule in MOLECULES])
-    described = np.array([[value(molecule) for _, value in Descriptors.descList] for molecule in MOLECULES])
+    described = np.array([[value(molecule) for value in DESCRIPTORS] for molecule in MOLECULES])
     both = np.hstack([counts, described.astype(np.float32)])
     assert np.isfinite(described).all() and np.abs(described).max() < 1e6
     for features, table in (("counts", counts), ("counts+descriptors", both)):
@@ -199,10 +200,10 @@ def test_the_forest_on_counts_and_descriptors(graphs, tmp_path, monkeypatch):
 
 
 def test_descriptors_that_a_molecule_has_none_of():
-    odd = "[Pt]", "C" * 80  # no partial charges; and an information content of 1e22
+    odd = "[Pt]", "C" * 80  # no partial charges
     molecules = map(Chem.MolFromSmiles, odd)
-    values = np.array([[value(each) for _, value in Descriptors.descList] for each in molecules])
-    assert np.isnan(values[0]).any() and np.abs(values[1]).max() > 1e6
+    values = np.array([[value(each) for value in DESCRIPTORS] for each in molecules])
+    assert np.isnan(values[0]).any()
     found = rdkit_descriptors(as_graphset(list(odd)), descriptor_names())
     expected = np.clip(np.where(np.isnan(values), 0, values), -1e6, 1e6).astype(np.float32)
     assert np.array_equal(found, expected)
