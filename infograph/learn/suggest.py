@@ -54,7 +54,7 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
             f"a {type(model).__name__} does not say how sure it is: take InfoGraphRegressor or "
             f"InfoGraphClassifier"
         )
-    if model.error_bars_ is None and not hasattr(model, "classes_"):
+    if not hasattr(model, "classes_") and getattr(model, "error_bars_", None) is None:
         raise InvalidParameter(
             "how wrong this model is on graphs that it did not learn from is not known, and so not where it "
             "is unsure: fit it with validation=0.2, for instance, or with objective='vectors'"
@@ -130,8 +130,9 @@ def _told(
             units |= dict.fromkeys(own, unit) if unit else {}
         spread = np.array(model.scaler_.scale)
         unsure = ((high - low) / np.where(spread > 0, spread, 1.0)).mean(axis=1)
-    if model.error_bars_ is not None:
-        columns[UNLIKE] = model.error_bars_.unlike(vectors)
+    bars = getattr(model, "error_bars_", None)
+    if bars is not None:
+        columns[UNLIKE] = bars.unlike(vectors)
     return columns, units, unsure / max(float(unsure.mean()), 1e-12)
 
 

@@ -37,7 +37,13 @@ NAMES: dict[Task, tuple[str, str, str]] = {
     ),
 }
 MOST_FOREST = 20_000  # labelled molecules of a forest that is grown without being asked for
-HEADS = {"ridge": "ridge regression", "gp": "Gaussian process", "svm": "support vectors", "forest": "forest"}
+HEADS = {
+    "ridge": "ridge regression",
+    "gp": "Gaussian process",
+    "svm": "support vectors",
+    "forest": "forest",
+    "mean": "mean of two heads",
+}
 LEVEL = 0.9  # of intervals
 SHARES, LEAST, MOST = (8, 4, 2), 16, 10_000  # parts of the labels of a curve; how few and many it is made of
 
@@ -193,7 +199,8 @@ def title_of(model: SemiSupervised) -> str:
     """What a model is: its objective, or the head and what this sees."""
     if not model.inputs_:
         return str(model._parts()["objective"].title)
-    return f"{HEADS[model.head_]} on {model.inputs_.replace('+', ' and ')}"
+    *seen, last = model.inputs_.split("+")
+    return f"{HEADS[model.head_]} on {' and '.join(filter(None, (', '.join(seen), last)))}"
 
 
 def unit_of(parts: Parts) -> str:

@@ -22,8 +22,10 @@ from infograph.objectives.objective import Classification, Objective, Task, Task
 from infograph.objectives.trees import Forest
 
 Floats = NDArray[np.float64]
-Kind = Literal["ridge", "gp", "svm", "forest"]
+Kind = Literal["ridge", "gp", "svm", "forest", "mean"]
 KINDS: tuple[Kind, ...] = ("ridge", "gp", "svm", "forest")
+PARTS = ("vectors", "fingerprints", "descriptors")  # in the order in which heads see them
+EVERY = "+".join(PARTS)  # what the mean of two heads sees
 INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them without being asked for
     "vectors": KINDS,
     "vectors+descriptors": ("ridge", "gp", "svm"),
@@ -52,7 +54,7 @@ class Vectors(Objective):
         inputs: what the head sees: the encoder's "vectors"; of molecules "vectors+descriptors", with RDKit's
             beside them, or "fingerprints+descriptors", Morgan counts and no encoder; "auto" for one of these.
         head: "ridge" (linear), "gp" (a Gaussian process with an RBF kernel), "svm" (support vectors with the
-            same kernel), "forest", or "auto" for one of these.
+            same kernel), "forest", "mean" (of the best forest and the best other), or "auto" for one.
 
     What is chosen has the least error on graphs that it did not see; so have penalties and widths.
     """
@@ -63,14 +65,14 @@ class Vectors(Objective):
     title: ClassVar[str] = "vectors"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "inputs": [StrOptions({"auto", *INPUTS})],
-        "head": [StrOptions({"auto", *KINDS})],
+        "inputs": [StrOptions({"auto", EVERY, *INPUTS})],
+        "head": [StrOptions({"auto", "mean", *KINDS})],
     }
 
-    def needs(self, molecules: bool) -> set[str]:
+    def needs(self, molecules: bool) -> list[str]:
         """The parts of all inputs that may be chosen, by whether graphs are molecules with SMILES."""
         asked = [self.inputs] if self.inputs != "auto" else [*INPUTS] if molecules else ["vectors"]
-        return {part for each in asked for part in each.split("+")}
+        return [part for part in PARTS if any(part in each.split("+") for each in asked)]
 
     def solve(self, parts: Mapping[str, Floats], values: NDArray[Any], task: Task, seed: int) -> Solved:
         """The head for inputs (G, D) by part and numbers (G, T) with gaps, or classes (G,)."""
@@ -81,15 +83,22 @@ class Vectors(Objective):
             wanted = np.where(wanted[:, None] == np.arange(task.n_outputs), 1.0, -1.0)
         wanted = completed(wanted)
         errors: dict[str, float] = {}
-        best: Any = None
+        best: dict[bool, Choice] = {}  # whether it is a forest -> the best one
         for inputs, kind in self._choices(parts, len(values)):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
             fit = _FITS[kind](rows.astype(np.float64), wanted, seed)
-            name = f"{kind} on {inputs}"
-            errors[name] = missed(fit.unseen, wanted)
-            if best is None or errors[name] < best[0]:
-                best = errors[name], inputs, kind, fit
-        _, inputs, kind, (made, unseen) = best
+            choice = Choice(missed(fit.unseen, wanted), inputs, kind, fit)
+            errors[f"{kind} on {inputs}"] = choice.error
+            known = best.get(kind == "forest")
+            if known is None or choice.error < known.error:
+                best[kind == "forest"] = choice
+        chosen = min(best.values(), key=lambda choice: choice.error)
+        if self.head in ("auto", "mean") and len(best) == 2:
+            both = _mean(list(best.values()), parts, wanted)
+            names = [f"{each.kind} on {each.inputs}" for each in best.values()]
+            errors[f"mean of {' and '.join(names)}"] = both.error
+            chosen = both if both.error < chosen.error or self.head == "mean" else chosen
+        inputs, kind, (made, unseen) = chosen[1:]
         if isinstance(task, Classification):
             made, unseen = _calibrated(made, unseen, values, task)
         elif isinstance(task, Tasks):
@@ -98,11 +107,20 @@ class Vectors(Objective):
 
     def _choices(self, parts: Mapping[str, Floats], n_graphs: int) -> Iterator[tuple[str, Kind]]:
         for inputs, usual in INPUTS.items():
-            if self.inputs in ("auto", inputs) and all(part in parts for part in inputs.split("+")):
+            if self.inputs in ("auto", EVERY, inputs) and all(part in parts for part in inputs.split("+")):
                 kinds = KINDS if self.inputs == inputs else usual
-                for kind in kinds if self.head == "auto" else (self.head,):
+                for kind in (self.head,) if self.head in KINDS else kinds:
                     if kind != "svm" or n_graphs <= MOST or self.head == "svm":
                         yield inputs, kind
+
+
+class Choice(NamedTuple):
+    """A head that was fitted, and the share of the variance that it missed of graphs left out."""
+
+    error: float
+    inputs: str
+    kind: Kind
+    fit: Fit
 
 
 class Solved(NamedTuple):
@@ -131,7 +149,14 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
     made: list[nn.Module] = []
     for place in sorted(parts, key=int):
         own = parts[place]
-        if "mean" in own:
+        if "spans" in own:
+            heads: dict[str, dict[str, Tensor]] = {}
+            for name, value in own.items():
+                if name != "spans":
+                    _, number, rest = name.split(".", 2)
+                    heads.setdefault(number, {})[rest] = value
+            made.append(Mean([read_head(heads[number]) for number in sorted(heads, key=int)], own["spans"]))
+        elif "mean" in own:
             made.append(Standardised(own["mean"], own["scale"]))
         elif "points" in own:
             made.append(Kernel(own["points"], own["weights"], own["bias"], own["gamma"]))
@@ -140,6 +165,30 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
         else:
             made.append(Forest(own))
     return nn.Sequential(*made)
+
+
+class Mean(nn.Module):
+    """The mean of heads, each of which sees some columns: true where `spans` (heads, D) are."""
+
+    spans: Tensor
+
+    def __init__(self, heads: list[nn.Sequential], spans: Any) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(heads)
+        self.register_buffer("spans", torch.as_tensor(spans))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        said = [head(vectors[:, seen]) for head, seen in zip(self.heads, self.spans, strict=True)]
+        return torch.stack(said).mean(0)
+
+
+def _mean(choices: list[Choice], parts: Mapping[str, Floats], wanted: Floats) -> Choice:
+    """The mean of heads, whose inputs are all that there are."""
+    sees = [each.inputs.split("+") for each in choices]
+    spans = [np.hstack([np.full(rows.shape[1], part in own) for part, rows in parts.items()]) for own in sees]
+    unseen = np.mean([each.fit.unseen for each in choices], axis=0)
+    head = Mean([nn.Sequential(*each.fit.parts) for each in choices], np.stack(spans))
+    return Choice(missed(unseen, wanted), "+".join(parts), "mean", Fit([head], unseen))
 
 
 def completed(wanted: Floats) -> Floats:

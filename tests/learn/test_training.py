@@ -91,7 +91,7 @@ def test_labels_of_test_graphs_change_nothing():
 
 def test_classes_of_mutag():
     parts = make_parts(load_dataset("MUTAG"), ["y"], labelled=20, validation=40, test=40)
-    learned = learn(InfoGraphClassifier("infograph*", **SMALL, objective="supervised"), parts)
+    learned = learn(InfoGraphClassifier("supervised", **SMALL), parts)
     assert [row.method for row in learned.rows] == [
         "supervised",
         "most frequent class",
