@@ -116,7 +116,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         lr: float = 1e-3,
         batch_size: int | Literal["auto"] = "auto",
         weight_decay: float = 0.0,
-        schedule: str | Plateau | Cosine = "cosine",
+        schedule: str | Plateau | Cosine = "plateau",
         early_stopping: int | None = 50,
         steps_per_epoch: int | None = None,
         n_models: int = 1,

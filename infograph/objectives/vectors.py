@@ -32,7 +32,7 @@ INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them 
     "fingerprints+descriptors": ("forest",),
 }
 LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
-MOST = 3000  # labelled graphs of a tree, and of support vectors that are fitted without being asked for
+MOST = 3000  # labelled graphs of a tree, and labels of support vectors that are fitted without being asked
 CHOOSING = 500  # labelled graphs, at most, by which its width is chosen
 NEVER = -5.0  # the logit of a class that was never seen, beside 0
 ROUNDING = 1e-6  # of vectors in single precision, relative to the largest
@@ -84,7 +84,7 @@ class Vectors(Objective):
         wanted = completed(wanted)
         errors: dict[str, float] = {}
         best: dict[bool, Choice] = {}  # whether it is a forest -> the best one
-        for inputs, kind in self._choices(parts, len(values)):
+        for inputs, kind in self._choices(parts, wanted):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
             fit = _FITS[kind](rows.astype(np.float64), wanted, seed)
             choice = Choice(missed(fit.unseen, wanted), inputs, kind, fit)
@@ -105,12 +105,13 @@ class Vectors(Objective):
             made, unseen = _calibrated_each(made, unseen, values, task)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
 
-    def _choices(self, parts: Mapping[str, Floats], n_graphs: int) -> Iterator[tuple[str, Kind]]:
+    def _choices(self, parts: Mapping[str, Floats], wanted: Floats) -> Iterator[tuple[str, Kind]]:
+        quick = wanted.size <= MOST  # for support vectors, which take long for many graphs or columns
         for inputs, usual in INPUTS.items():
             if self.inputs in ("auto", EVERY, inputs) and all(part in parts for part in inputs.split("+")):
                 kinds = KINDS if self.inputs == inputs else usual
                 for kind in (self.head,) if self.head in KINDS else kinds:
-                    if kind != "svm" or n_graphs <= MOST or self.head == "svm":
+                    if kind != "svm" or quick or self.head == "svm":
                         yield inputs, kind
 
 
@@ -184,6 +185,7 @@ class Mean(nn.Module):
 
 def _mean(choices: list[Choice], parts: Mapping[str, Floats], wanted: Floats) -> Choice:
     """The mean of heads, whose inputs are all that there are."""
+    parts = {part: parts[part] for part in PARTS if part in parts}
     sees = [each.inputs.split("+") for each in choices]
     spans = [np.hstack([np.full(rows.shape[1], part in own) for part, rows in parts.items()]) for own in sees]
     unseen = np.mean([each.fit.unseen for each in choices], axis=0)

@@ -33,7 +33,7 @@ from infograph.estimators.base import GraphPredictor
 from infograph.estimators.predictors import InfoGraphClassifier, InfoGraphRegressor
 from infograph.objectives.vectors import Kind, Vectors
 from infograph.progress import Watcher
-from infograph.train.loop import Plateau
+from infograph.train.loop import Cosine
 
 CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(5)
 LEVEL = 0.9  # of intervals
@@ -149,7 +149,7 @@ METHODS: dict[str, Make] = {
     "supervised": _learned(objective="supervised", epochs=30),
     "infograph*": _learned(**_NETWORK),
     "infograph* without offset": _learned(**_NETWORK, offset=None),
-    "infograph* plateau": _learned(**_NETWORK, schedule=Plateau()),
+    "infograph* cosine": _learned(**_NETWORK, schedule=Cosine()),
     "infograph* 20 per update": _learned(**_NETWORK, batch_size=20),
     "infograph* from molecules": _learned(**_NETWORK, init_from="molecules"),
     "auto": _learned(),

@@ -211,7 +211,28 @@ def test_the_least_error_on_unseen_graphs_chooses():
     assert found.errors[f"{found.kind} on vectors"] == pytest.approx((spread**2).mean() / steps.var())
     noise = RNG.normal(size=(60, 1))
     parts = {"vectors": noise, "descriptors": ROWS, "fingerprints": noise}
-    assert Vectors().solve(parts, SMOOTH, Regression(1), 0).inputs == "vectors+descriptors"
+    assert Vectors(head="gp").solve(parts, SMOOTH, Regression(1), 0).inputs == "vectors+descriptors"
+
+
+def test_the_mean_of_two_heads_sees_what_each_of_them_sees():
+    parts = {
+        "descriptors": ROWS,
+        "vectors": RNG.normal(size=(60, 3)),
+        "fingerprints": RNG.normal(size=(60, 4)),
+    }
+    both = Vectors(head="mean").solve(parts, SMOOTH, Regression(1), 0)
+    assert (both.kind, both.inputs) == ("mean", "vectors+fingerprints+descriptors")
+    table = torch.from_numpy(np.hstack([parts[name] for name in both.inputs.split("+")]).astype(np.float32))
+    forest = Vectors("fingerprints+descriptors", "forest").solve(parts, SMOOTH, Regression(1), 0)
+    names = [name for name in both.errors if name.startswith("mean of")]
+    kind, _, inputs = names[0].removeprefix("mean of ").split(" and ")[0].split(" ")
+    other = Vectors(inputs, kind).solve(parts, SMOOTH, Regression(1), 0)
+    seen = np.r_[0:3, 7:13] if inputs == "vectors+descriptors" else np.r_[0:3]
+    wanted = (forest.head(table[:, 3:]) + other.head(table[:, seen])) / 2
+    assert torch.allclose(both.head(table), wanted, atol=1e-5)
+    assert both.unseen == pytest.approx((forest.unseen + other.unseen) / 2)
+    again = read_head(both.head.state_dict())
+    assert torch.equal(again(table), both.head(table))
 
 
 @pytest.mark.parametrize("head", KINDS)
