@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from infograph.data.convert import is_missing, objects, store_graph_column, to_float
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.schema import Category, Column
-from infograph.data.units import LABEL, split_header
+from infograph.data.units import LABEL, match_name, split_header
 from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning
 
 Task = Literal["regression", "classification"]
@@ -244,11 +244,12 @@ def _columns(graphs: GraphSet, names: Sequence[str], *, single: bool) -> Targets
     headers: list[tuple[str, str]] = []
     parts: list[NDArray[Any]] = []
     for name in names:
-        column = graphs.schema.column("graph", name)
+        found = match_name([column.name for column in graphs.schema.graph], name)  # "logS" for "logS [mol/L]"
+        column = None if found is None else graphs.schema.column("graph", found)
         if column is None:
             have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none at all"
             raise InvalidTarget(f"no graph column {name!r} to predict: pass y, or name one of these: {have}")
-        values = graphs.values("graph", name)
+        name, values = column.name, graphs.values("graph", column.name)
         wide = values.ndim > 1
         headers += [(f"{name}_{i}" if wide else name, column.unit) for i in range(column.width)]
         parts.append(values if wide else values[:, None])

@@ -400,7 +400,7 @@ class GraphPredictor(GraphEstimator):
     def _about(self) -> list[str]:
         units = zip(self.target_names_, self.target_units_, strict=True)
         lines = ["Predicts, for every graph:", ""]
-        lines += [f"- {name}" + (f" [{unit}]" if unit else "") for name, unit in units]
+        lines += [f"- {name}" + (f" [{unit}]" if unit and unit not in name else "") for name, unit in units]
         if hasattr(self, "classes_"):
             lines += ["", "Classes: " + ", ".join(map(str, self.classes_.tolist()))]
         return lines

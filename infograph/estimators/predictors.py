@@ -128,6 +128,14 @@ class InfoGraphRegressor(SemiSupervised):
         found = both or self._with_bounds(graphs, float(interval or 0), errors)
         return tuple(each[:, 0] for each in found) if self._single else found
 
+    def unlike(self, graphs: Any) -> NDArray[np.bool_]:
+        """Which graphs are unlike all whose errors are known: bounds promise nothing for them. (G,)."""
+        if self.error_bars_ is None:
+            raise InvalidParameter(
+                "no errors are known: fit with validation=0.2, or with objective='vectors'"
+            )
+        return self.error_bars_.unlike(self.transform(graphs))
+
     def _with_bounds(self, graphs: Any, level: float, errors: BadRows) -> tuple[Rows, ...]:
         self._check_fitted()
         bars = self.error_bars_
@@ -309,10 +317,7 @@ class InfoGraphClassifier(SemiSupervised):
 
     def _targets_like(self, targets: AnyTargets, y: Any, graphs: GraphSet) -> AnyTargets:
         if isinstance(targets, TaskTargets):
-            tasks = task_targets(y, graphs, self.unlabelled, fitting=False)
-            if tasks.classes != targets.classes:
-                given, learned = listed(tasks.classes), listed(targets.classes)
-                raise InvalidTarget(f"the classes of validation are {given}, those of the training {learned}")
+            tasks = task_targets(y, graphs, self.unlabelled, fitting=False, classes=targets.classes)
             return tasks.like(targets.names, targets.units)
         found, known = class_targets(y, graphs, self.unlabelled, fitting=False), cast(ClassTargets, targets)
         if not found.labelled.any():

@@ -172,8 +172,7 @@ def _add_bounds(model: Any, graphs: GraphSet, level: float, found: Columns, unit
             title = f"{split_header(name)[0]} {suffix}"
             found[title] = values[:, place]
             units |= {title: unit} if unit else {}
-    unlike = model.error_bars_.unlike(model._vectors(model._source(graphs)))
-    found[UNLIKE] = np.array(["yes" if each else "no" for each in unlike], dtype=object)
+    found[UNLIKE] = np.where(model.unlike(graphs), "yes", "no").astype(object)
 
 
 def check_predicts(

@@ -132,7 +132,7 @@ def _told(
         unsure = ((high - low) / np.where(spread > 0, spread, 1.0)).mean(axis=1)
     bars = getattr(model, "error_bars_", None)
     if bars is not None:
-        columns[UNLIKE] = bars.unlike(vectors)
+        columns[UNLIKE] = np.where(bars.unlike(vectors), "yes", "no").astype(object)
     return columns, units, unsure / max(float(unsure.mean()), 1e-12)
 
 
