@@ -285,7 +285,7 @@ class Kernel(nn.Module):
     def __init__(self, points: Any, weights: Any, bias: Any, gamma: Any) -> None:
         super().__init__()
         for name, value in {"points": points, "weights": weights, "bias": bias, "gamma": gamma}.items():
-            self.register_buffer(name, torch.as_tensor(value, dtype=torch.float32))
+            self.register_buffer(name, torch.as_tensor(value, dtype=torch.float32).contiguous())
 
     def forward(self, vectors: Tensor) -> Tensor:
         return torch.exp(-self.gamma * _distances(vectors, self.points)) @ self.weights + self.bias
@@ -299,7 +299,9 @@ def _distances(a: Tensor, b: Tensor) -> Tensor:
 def _linear(weights: Floats, bias: Floats) -> nn.Linear:
     """(D, K), (K,) as a layer."""
     made = nn.Linear(*weights.shape)
-    made.weight.data, made.bias.data = (torch.as_tensor(x, dtype=torch.float32) for x in (weights.T, bias))
+    made.weight.data, made.bias.data = (  # as they are read back: the order of sums is the same
+        torch.as_tensor(each, dtype=torch.float32).contiguous() for each in (weights.T, bias)
+    )
     return made
 
 
