@@ -188,24 +188,28 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-# ---- the figure
+# ---- figures
+
+Curves = Mapping[str, Mapping[int, float]]  # name -> number of labels -> error
 
 
 def labels_figure(found: Found) -> str:
-    """The error over the number of labels, a panel per target, both axes logarithmic."""
-    targets = tuple(dict.fromkeys(of.target for of in SETS.values() if of.target))
-    title = "What labels bring: test error on QM9 over the number of labels"
-    parts = [label(12, 22, title, 13, LIGHT.ink, more=' font-weight="bold"')]
-    for place, method in enumerate(CURVES):
-        x = 16 + 150 * place
-        parts.append(circle(x, HEIGHT + TOP + BELOW - 16, 5, LIGHT.hues[place]))
-        parts.append(
-            label(x + 10, HEIGHT + TOP + BELOW - 12, COLUMNS[method].replace("\\", ""), 12, LIGHT.ink)
-        )
-    for place, target in enumerate(targets):
-        curves = {name: _curve(found, target, name) for name in CURVES}
-        parts += _panel(place * PANEL, target, curves)
-    return document(PANEL * len(targets) + 12, HEIGHT + TOP + BELOW, LIGHT, title, parts) + "\n"
+    """The error over the number of labels, a panel per target."""
+    targets = dict.fromkeys(of.target for of in SETS.values() if of.target)
+    named = {COLUMNS[name].replace("\\", ""): name for name in CURVES}
+    panels = {each: {title: _curve(found, each, name) for title, name in named.items()} for each in targets}
+    return _figure("What labels bring: test error on QM9 over the number of labels", panels)
+
+
+def suggest_figure(measured: Mapping[str, Any]) -> str:
+    """The error over the number of labels, drawn at random or suggested."""
+    panels: dict[str, Curves] = {}
+    for name, of in measured.items():
+        rules = [each.removesuffix(" rmse") for each in of if each.endswith(" rmse")]
+        panels[f"{name}, RMSE"] = {
+            each: dict(zip(of["labels"], of[f"{each} rmse"]["mean"], strict=True)) for each in rules
+        }
+    return _figure("What to measure next: test error with labels that are drawn or suggested", panels)
 
 
 def _curve(found: Found, target: str, method: str) -> dict[int, float]:
@@ -218,23 +222,40 @@ def _curve(found: Found, target: str, method: str) -> dict[int, float]:
     }
 
 
-def _panel(left: float, target: str, curves: Mapping[str, Mapping[int, float]]) -> list[str]:
+def _figure(title: str, panels: Mapping[str, Curves]) -> str:
+    parts = [label(12, 22, title, 13, LIGHT.ink, more=' font-weight="bold"')]
+    for place, name in enumerate(next(iter(panels.values()))):
+        x = 16 + 120 * place
+        parts.append(circle(x, HEIGHT + TOP + BELOW - 16, 5, LIGHT.hues[place]))
+        parts.append(label(x + 10, HEIGHT + TOP + BELOW - 12, name, 12, LIGHT.ink))
+    for place, (name, curves) in enumerate(panels.items()):
+        parts += _panel(place * PANEL, name, curves)
+    width = max(PANEL * len(panels), 9 * len(title)) + 12
+    return document(width, HEIGHT + TOP + BELOW, LIGHT, title, parts) + "\n"
+
+
+def _panel(left: float, title: str, curves: Curves) -> list[str]:
+    """Both axes are logarithmic."""
     values = [value for curve in curves.values() for value in curve.values()]
-    parts = [label(left + LEFT, TOP - 8, target, 12, LIGHT.ink)]
-    if not values:
+    counts = sorted({count for curve in curves.values() for count in curve})
+    parts = [label(left + LEFT, TOP - 8, title, 12, LIGHT.ink)]
+    if len(counts) < 2:
         return [*parts, label(left + LEFT, TOP + 20, "No results yet.", 12, LIGHT.ink)]
-    low, high = math.log(min(values) * 0.9), math.log(max(values) * 1.1)
-    across = lambda count: left + LEFT + math.log(count / 80) / math.log(6000 / 80) * (PANEL - LEFT - 12)  # noqa: E731
+    low, high = math.log(min(values) * 0.95), math.log(max(values) * 1.05)
+    span = math.log(counts[-1] / counts[0])
+    across = lambda count: left + LEFT + 8 + math.log(count / counts[0]) / span * (PANEL - LEFT - 36)  # noqa: E731
     down = lambda value: TOP + (high - math.log(value)) / (high - low) * (HEIGHT - 30)  # noqa: E731
     for mark in np.exp(np.linspace(low, high, 4)):
         y = down(float(mark))
-        parts.append(_line([(left + LEFT, y), (left + PANEL - 12, y)], LIGHT.faint, 1))
+        parts.append(_line([(left + LEFT, y), (left + PANEL - 20, y)], LIGHT.faint, 1))
         parts.append(label(left + LEFT - 6, y + 4, f"{mark:.2g}", 11, LIGHT.ink, anchor="end"))
-    for count in (100, 300, 1_000, 5_000):
-        parts.append(label(across(count), TOP + HEIGHT - 12, f"{count:,}", 11, LIGHT.ink, anchor="middle"))
-    for place, (name, curve) in enumerate(curves.items()):
+    shown = -math.inf
+    for count in counts:  # as many numbers as there is room for
+        if across(count) - shown > 30:
+            shown = across(count)
+            parts.append(label(shown, TOP + HEIGHT - 12, f"{count:,}", 11, LIGHT.ink, anchor="middle"))
+    for hue, (name, curve) in zip(LIGHT.hues, curves.items(), strict=False):
         points = [(across(count), down(value)) for count, value in sorted(curve.items())]
-        hue = LIGHT.hues[place]
         parts += [_line(points, hue, 2)] if len(points) > 1 else []
         parts += [
             circle(x, y, 4, hue, title=f"{name}, {count:,} labels: {curve[count]:.3g}")

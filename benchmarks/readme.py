@@ -23,6 +23,7 @@ from benchmarks.prediction_tables import (
     measured_table,
     ordered_table,
     read_predictions,
+    suggest_figure,
 )
 from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
@@ -315,6 +316,7 @@ PAGES = {
     "docs/choosing_predictions.md": render_choosing_predictions,
     "docs/training_gain.svg": lambda _: gain_figure(RESULTS),
     "docs/labels.svg": lambda _: labels_figure(read_predictions(RESULTS)),
+    "docs/suggest.svg": lambda _: suggest_figure(_read("suggest")),
 }
 
 
