@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.methods import SETS
 from benchmarks.prediction_tables import (
+    auto_sentence,
     candidates_table,
     coverage_table,
     labels_figure,
@@ -27,7 +28,7 @@ from benchmarks.prediction_tables import (
 )
 from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
-from benchmarks.vector_tables import candidate_tables, gain_figure, gain_table
+from benchmarks.vector_tables import candidate_tables, gain_figure, gain_sentence, gain_table
 from infograph.evaluate import compare
 from infograph.evaluate.published import paper_table1, paper_table2
 from infograph.paper.report import (
@@ -251,6 +252,8 @@ def _read(name: str) -> Any:
 def render(readme: str) -> str:
     """README with all tables made anew."""
     blocks = {
+        "gain": gain_sentence(RESULTS),
+        "auto": auto_sentence(read_predictions(RESULTS)),
         "study:MUTAG": study_table(json.loads((RESULTS / "study-MUTAG.json").read_text())),
         "benchmark:training": training_table(_read("training")),
         "benchmark:memory": memory_table(_read("memory")),

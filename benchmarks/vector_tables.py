@@ -84,10 +84,21 @@ def gain_table(results: Path) -> str:
         gain = f"{_gain(gains[name])} ({_chance(gains[name])})" if name in gains else NONE
         row = [title, FIGURES[of.scoring], JUDGES[of.judge], *shown, _best(known, fewer), gain]
         lines.append(f"| {' | '.join(row)} |")
-    won, lost = (sum(each.verdict == sign for each in gains.values()) for sign in (1, -1))
-    told = f"The default is significantly better on {won} of {len(gains)} sets and worse on {lost}."
     others = filter(None, (_duels_told(results, *each) for each in TOLD))
-    return "\n\n".join(["\n".join(lines), told if gains else "The default has no results yet.", *others])
+    return "\n\n".join(["\n".join(lines), gain_sentence(results), *others])
+
+
+def gain_sentence(results: Path) -> str:
+    """How often the default is better than the better untrained encoder."""
+    gains = report_gains(results)
+    if not gains:
+        return "The default has no results yet."
+    won, lost = (sum(each.verdict == sign for each in gains) for sign in (1, -1))
+    ahead = sum(each.gain > 0 for each in gains)
+    return (
+        f"Over the better untrained encoder, training is ahead on {ahead} of {len(gains)} sets, significantly "
+        f"on {won}, and significantly behind on {lost}."
+    )
 
 
 def _duels_told(

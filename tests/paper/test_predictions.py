@@ -82,7 +82,7 @@ def test_tables_are_made_from_result_files(tmp_path):
     gain, p_value, verdict = tables._gain(found, "ESOL", "auto", tables.SIMPLE, range(5))
     assert 0.2 < gain < 0.3 and p_value < 1e-3 and verdict == 1
     text = tables.measured_table(found)
-    assert "less error in the mean on 1 of 1 sets" in text and "significantly less on 1 and more on 0" in text
+    assert "of 1 public sets" in text and "atom counts on 1; " in text and "less on 1, and more on 0" in text
     assert "| ESOL | scaffold | auto | 90.0 | 2.00 | 0.30 | 5 |" in tables.coverage_table(found)
     assert "| gap | 100 | – | – | 2 |" in tables.labels_table(found)
     ElementTree.fromstring(tables.labels_figure(found))
