@@ -96,7 +96,7 @@ def gain_sentence(results: Path) -> str:
     won, lost = (sum(each.verdict == sign for each in gains) for sign in (1, -1))
     ahead = sum(each.gain > 0 for each in gains)
     return (
-        f"Over the better untrained encoder, training is ahead on {ahead} of {len(gains)} sets, significantly "
+        f"Over the better untrained encoder training is ahead on {ahead} of {len(gains)} sets, significantly "
         f"on {won}, and significantly behind on {lost}."
     )
 
