@@ -212,7 +212,6 @@ def history_figure(history: History, unit: str = "") -> Figure:
 def history_table(history: History, unit: str = "", *, most: int = 20) -> tuple[list[str], list[list[str]]]:
     """Head and rows for a terminal: evenly chosen epochs, and the last one."""
     columns = _columns(history, unit)
-    columns.pop("lr", None)  # there is no room for what the schedule does
     rows = []
     for record in [*history[: -1 : math.ceil(len(history) / most)], history[-1]]:
         row = [f"{record[key]:g}" for key in ("model", "epoch") if key in record]
