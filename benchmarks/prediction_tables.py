@@ -129,7 +129,7 @@ def coverage_table(found: Found) -> str:
     lines = [_head(head, 3)]
     for name in [name for name, of in SETS.items() if of.figure == "rmse" and of.how != "ordered"]:
         for method in ("vectors", "infograph*", "auto"):
-            known = [found[name, method, s] for s in range(10) if (name, method, s) in found]
+            known = [found[name, method, s] for s in range(5, 15) if (name, method, s) in found]
             known = [each for each in known if "intervals" in each]
             if not known:
                 continue

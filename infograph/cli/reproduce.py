@@ -277,7 +277,7 @@ def predictions(
     running: RunOptions,
     data: Annotated[str, opt.option("Sets, or one role: choosing, unseen, finalists.", "A,B")],
     method: Annotated[str, opt.option("Methods; all for all.", "A,B")] = "all",
-    seeds: Annotated[str, opt.option("The first and the last seed.", "A-B")] = "0-4",
+    seeds: Annotated[str, opt.option("The first and the last seed.", "A-B")] = "5-9",
 ) -> Output:
     """What predictions are worth on the sets of docs/choosing_predictions.md.
 

@@ -51,6 +51,7 @@ from infograph.train.loop import Cosine, Plateau, compute, own_noise, step_loade
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
 NETWORK = "infograph*"  # that objective="auto" tries beside "vectors"
+CLEARLY = 0.9  # of the error of vectors, at most, where a network is chosen instead
 HELD_OUT = 0.2  # of the labelled graphs, to choose by
 MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
 AS_LEARNED = {"hydrogens": False, "stereo": False}  # how molecules are for the pre-trained model
@@ -279,7 +280,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         return self
 
     def _choose(self, graphs: Any, y: Any, validation: Any, keep: dict[str, Any]) -> Self:
-        """Fit every candidate, hold some labelled graphs out, and be the one with the least error on them."""
+        """Fit both, hold some labelled graphs out, and be the network where it has clearly less error there."""
         held_out, fitted = HELD_OUT if validation is None else validation, {}  # type: Any, dict[str, Self]
         simple = changed(self, {"objective": "vectors"})
         simple.init_from = simple._donor(graphs, keep["watchers"])  # is fitted once
@@ -287,7 +288,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         network = changed(self, {"objective": NETWORK})
         fitted[NETWORK] = network.fit(graphs, y, validation=held_out, **keep)
         errors = {name: _choosing_error(model.history_) for name, model in fitted.items()}
-        chosen = min(errors, key=lambda name: errors[name])
+        chosen = NETWORK if errors[NETWORK] < CLEARLY * errors["vectors"] else "vectors"
         best = fitted[chosen]
         if best.inputs_ and validation is None:  # nothing is left to choose: learn from all
             best = simple.fit(graphs, y)
