@@ -280,7 +280,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         return self
 
     def _choose(self, graphs: Any, y: Any, validation: Any, keep: dict[str, Any]) -> Self:
-        """Fit both, hold some labelled graphs out, and be the network where it has clearly less error there."""
+        """Fit both, hold some labelled graphs out, and be the network where it has clearly less error."""
         held_out, fitted = HELD_OUT if validation is None else validation, {}  # type: Any, dict[str, Self]
         simple = changed(self, {"objective": "vectors"})
         simple.init_from = simple._donor(graphs, keep["watchers"])  # is fitted once
