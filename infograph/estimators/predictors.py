@@ -52,11 +52,12 @@ class InfoGraphRegressor(SemiSupervised):
     Args:
         objective: "auto" fits "vectors" and "infograph*" and is the second where that has a tenth less error
             on validation graphs, or on a fifth of the labelled ones where there are none; `chosen_` and
-            `errors_` say which and why. "vectors" or `Vectors(...)` is a simple head (ridge, Gaussian process,
-            support vectors, forest) on vectors that were made without labels. As the paper compares them:
-            "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
-            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised"; from its Appendix B "pi-model", "vat", and for
-            classes "pseudo-label", "entropy"; or one of your own, see `infograph.objectives.objective`.
+            `errors_` say which and why. "vectors" or `Vectors(...)` is a simple head (ridge, a Gaussian
+            process, support vectors, a forest) on vectors that were made without labels. As the paper
+            compares them: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
+            `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised"; from its
+            Appendix B "pi-model", "vat", and for classes "pseudo-label", "entropy"; or one of your own, see
+            `infograph.objectives.objective`.
         encoder: "auto" takes "enn-s2s" (the paper's encoder of molecules) for graphs with coordinates or
             continuous edge features and "gin" (GINE where edges have columns) otherwise, and for graphs of
             more than 200 nodes or with edge weights, with a warning; or an object or module, see `InfoGraph`.
