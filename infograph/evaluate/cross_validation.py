@@ -105,6 +105,9 @@ def cross_validate(
     `Evaluation.leak_free()` and `.paper()` are read off the same run. Representations learnt from all graphs
     without labels make this transductive, as in the paper. The result does not depend on `n_jobs`.
 
+    A single setting with one classifier and one value of its grid has nothing to choose: its inner folds are
+    not computed, and its inner scores are NaN.
+
     Differs from the paper: it chooses C on the training folds, as here, but the setting by the "best average"
     accuracy; `leak_free` chooses both on the training folds.
 
@@ -197,7 +200,11 @@ def cross_validate(
                 raise InvalidParameter(f"setting {setting!r} mixes vectors and Gram matrices; use one kind")
             fitting = _fitting(wanted, representation, setting, targets.scoring.needs == "numbers")
             chosen = {name: grids[name] for name in fitting}
-            for fold in _score_repeat(representation, targets, plan, seed, chosen, bool(scale), n_jobs):
+            alone = len(sources) == 1 and sum(len(grid) for grid, _ in chosen.values()) == 1
+            inside = 0 if alone else inner_folds  # where nothing is chosen, inner folds are for nothing
+            for fold in _score_repeat(
+                representation, targets, folds, inside, seed, chosen, bool(scale), n_jobs
+            ):
                 scores.append(fold)
                 done += 1
                 if progress is not None:
@@ -468,7 +475,14 @@ Scores = tuple[Floats, Floats, Rows]  # inner and outer score, fits that stopped
 
 
 def _score_repeat(
-    given: Representation, targets: Targets, plan: Plan, seed: int, grids: Grids, scale: bool, n_jobs: int
+    given: Representation,
+    targets: Targets,
+    folds: int,
+    inner_folds: int,
+    seed: int,
+    grids: Grids,
+    scale: bool,
+    n_jobs: int,
 ) -> Iterator[list[Scores]]:
     """The outer folds of one repeat, in order.
 
@@ -479,8 +493,8 @@ def _score_repeat(
     """
     score, everyone = delayed(_score_fold), np.arange(len(targets.values))
     jobs = (
-        score(given, targets, split, grids, scale, plan.inner_folds, seed)
-        for split in _splits(targets, everyone, plan.folds, seed)
+        score(given, targets, split, grids, scale, inner_folds, seed)
+        for split in _splits(targets, everyone, folds, seed)
     )
     workers = 1 if len(everyone) < FEW else n_jobs
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
@@ -497,10 +511,13 @@ def _score_fold(
     inner_folds: int,
     seed: int,
 ) -> list[Scores]:
-    """Score every judge in one outer fold; test labels are read for the outer score alone."""
+    """Score every judge in one outer fold; test labels are read for the outer score alone.
+
+    With `inner_folds=0` inner scores are NaN.
+    """
     train, test = split
     values = targets.values[np.concatenate(split)]  # (G, T)
-    splits: list[tuple[Part, Part]] = [*_splits(targets, train, inner_folds, seed)]
+    splits: list[tuple[Part, Part]] = [*_splits(targets, train, inner_folds, seed)] if inner_folds else []
     splits.append((slice(0, len(train)), slice(len(train), len(values))))
     gram = isinstance(representation, Gram)
     given = representation.matrix if isinstance(representation, Gram) else representation
@@ -536,7 +553,7 @@ def _known(part: Part, known: NDArray[np.bool_]) -> Rows:
 
 def _mean(scores: Floats) -> Floats:
     """Over inner folds; those that could not be scored do not count. (inner, P) -> (P,)."""
-    if not np.isnan(scores).any():
+    if len(scores) and not np.isnan(scores).any():
         return np.asarray(scores.mean(axis=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of nothing

@@ -91,7 +91,9 @@ class Evaluation:
 
     @property
     def n_fits(self) -> int:
-        return sum(each.inner.size for each in self.candidates) * (self.plan.inner_folds + 1)
+        """On outer folds, and on inner ones where something was to be chosen."""
+        inside = self.plan.inner_folds
+        return sum(each.outer.size * (1 + inside * each.has_inner) for each in self.candidates)
 
     def __str__(self) -> str:
         early = f"; {self.n_stopped} of {self.n_fits} fits stopped early" if self.n_stopped else ""
@@ -192,7 +194,8 @@ class Candidate:
         grid: the P values of C, or numbers of neighbours for knn, smallest first.
         scale: whether columns were standardised.
         max_iter: iteration bound of each fit; 0 for knn, which does not iterate.
-        inner: mean score over the inner folds; all three are (R, F, T, P) for several columns of labels.
+        inner: mean score over the inner folds; NaN where nothing was to be chosen. All three are (R, F, T, P)
+            for several columns of labels.
         outer: score on the outer test fold; NaN where it has one class only and ranks are scored.
         stopped: fits, of inner_folds + 1, that reached the iteration bound.
         scoring: what was measured.
@@ -207,6 +210,11 @@ class Candidate:
     outer: Floats  # (R, F, P)
     stopped: Rows  # (R, F, P)
     scoring: str = "accuracy"
+
+    @property
+    def has_inner(self) -> bool:
+        """Whether there are inner scores, by which it can be compared with other candidates."""
+        return not bool(np.isnan(self.inner).all())
 
     @property
     def chosen(self) -> Floats:
@@ -323,7 +331,7 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
 
     Together they must form a full grid: every setting and classifier in every repeat, once. Repeats are in
     the order of their seeds, candidates as they first appear, as one call to `cross_validate` would have
-    them.
+    them. Of several settings or classifiers all need inner scores, by which one is chosen.
     """
     parts = list(evaluations)
     if not parts:
@@ -343,6 +351,12 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
             raise InvalidParameter(f"{name} has not the same grid, scale and max_iter in all repeats")
         arrays: Any = {what: np.stack([getattr(each, what)[r] for _, r, each in repeats]) for what in SCORES}
         joined.append(replace(repeats[0][2], **arrays))
+    for each in joined if len(joined) > 1 else ():
+        if not each.has_inner:
+            raise InvalidParameter(
+                f"{each} has no inner scores to choose by, as nothing was to be chosen where it was evaluated: "
+                f"evaluate all settings and classifiers in one call of cross_validate"
+            )
     return Evaluation(parts[0].plan, seeds, tuple(joined))
 
 

@@ -27,7 +27,7 @@ Part = slice | Rows
 VECTOR_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf", "forest")
 VECTOR_REGRESSORS = ("svm-rbf", "svm-linear", "ridge", "ridge-rbf", "forest", "knn")
 GRAM_CLASSIFIERS = ("svm", "ridge", "knn")
-TREES, INNER_TREES = 500, 100  # on test folds, and on inner folds, where they only compare
+TREES, INNER_TREES = 500, 100  # on test folds; on inner folds, where they only compare settings
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class GINLayer(nn.Module):
         """States of the round before (C', D') -> states of this round (C, D)."""
         if self.edge is None:
             states = states @ self.first.weight.T  # (C', D)
-            mixed = round_.heard @ states + self.first.bias
+            mixed = (round_.heard @ states).add_(self.first.bias)
             mixed = mixed if self.eps is None else mixed + self.eps * (round_.own @ states)
         else:
             heard = states[round_.message_colour] + self.edge(edge_table)[round_.message_code]

@@ -65,22 +65,24 @@ class _Normalise(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         mean = all_sum(share @ states)  # (D,)
         normal = states - mean
-        variance = all_sum(share @ normal.square())  # (D,)
+        output = normal.square()  # the room that its squares took: new memory costs as much as the sums
+        variance = all_sum(share @ output)  # (D,)
         inverse = torch.rsqrt(variance + eps)
         normal *= inverse
         ctx.save_for_backward(normal, share, weight, inverse)
         ctx.mark_non_differentiable(mean, variance)
-        return torch.addcmul(bias, normal, weight), mean, variance
+        return torch.addcmul(bias, normal, weight, out=output), mean, variance
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         normal, share, weight, inverse = ctx.saved_tensors
         bias_gradient = gradient.sum(0)
-        weight_gradient = (gradient * normal).sum(0)
+        room = gradient * normal  # (C, D)
+        weight_gradient = room.sum(0)
         bias_sum, weight_sum = all_sum(torch.stack([bias_gradient, weight_gradient]))
-        common = torch.addcmul(bias_sum, normal, weight_sum)  # (C, D)
-        states_gradient = torch.addcmul(gradient, share[:, None], common, value=-1).mul_(weight * inverse)
-        return states_gradient, None, weight_gradient, bias_gradient, None
+        common = torch.addcmul(bias_sum, normal, weight_sum, out=room)
+        states_gradient = torch.addcmul(gradient, share[:, None], common, value=-1, out=room)
+        return states_gradient.mul_(weight * inverse), None, weight_gradient, bias_gradient, None
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from infograph.nn.batch import Batch, Identity, SparseMatrix
+from infograph.nn.batch import Batch, BatchRound, Identity, SparseMatrix
 from infograph.nn.norm import all_join, all_sum, first_place
 from infograph.objectives.bounds import Bound, Pairs
 from infograph.objectives.discriminator import Discriminator, patches_of
@@ -94,7 +94,8 @@ def draw_patches(states: Sequence[Tensor], batch: Batch, most: int) -> tuple[lis
     """States and batch of at most `most` nodes of every graph, drawn without replacement.
 
     A drawn node counts for all that it stands for, so that the expectation of every weight of a pair, and so
-    of the loss of bounds that are means over pairs, is what it is without drawing.
+    of the loss of bounds that are means over pairs, is what it is without drawing. Rounds hold the colours of
+    drawn nodes alone; `members` are those of the last one in all of them.
     """
     members, device = batch.members, batch.sizes.device
     graph = torch.repeat_interleave(members.ptr.diff())  # (entries,)
@@ -110,12 +111,16 @@ def draw_patches(states: Sequence[Tensor], batch: Batch, most: int) -> tuple[lis
     share = batch.sizes / batch.sizes.clamp(max=most)  # (G,) nodes that a drawn one stands for
     ptr = torch.cat([first[:1], torch.bincount(owner, minlength=len(batch.sizes)).cumsum(0)])
     drawn = SparseMatrix(ptr, row, counts * share[owner], (len(batch.sizes), len(rows)))
-    chosen = [rows]
-    for round_ in reversed(batch.rounds[1:]):
-        chosen.append(chosen[-1] if isinstance(round_.own, Identity) else round_.own.index[chosen[-1]])
-    last = replace(batch.rounds[-1], own=Identity(), members=drawn)
-    states = [state[index] for state, index in zip(states, reversed(chosen), strict=True)]
-    return states, replace(batch, rounds=[last] * len(states))
+    picked, rounds = [], []  # type: list[Tensor], list[BatchRound]
+    for state, round_ in zip(reversed(states), reversed(batch.rounds), strict=True):
+        picked.append(SparseMatrix.picking(rows, len(state)) @ state)
+        parents = rows if isinstance(round_.own, Identity) else round_.own.index[rows]
+        rows, place = torch.unique(parents, return_inverse=True)
+        split = len(rows) < len(parents)
+        own = SparseMatrix.picking(place, len(rows)) if split else Identity()
+        rows = rows if split else parents  # as they are numbered now
+        rounds.append(replace(round_, own=own, members=drawn))
+    return picked[::-1], replace(batch, rounds=rounds[::-1])
 
 
 def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tuple[PairsOf, int]:

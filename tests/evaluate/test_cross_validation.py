@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
-from infograph.errors import TargetWarning
-from infograph.evaluate import Evaluation, Gram, cross_validate, paired_test
+from infograph.errors import InvalidParameter, TargetWarning
+from infograph.evaluate import Evaluation, Gram, cross_validate, merge, paired_test
 from infograph.evaluate.cross_validation import group_folds
 from infograph.evaluate.judges import GRAM_CLASSIFIERS, VECTOR_CLASSIFIERS, Space
 
@@ -114,7 +114,7 @@ def test_scores_are_those_of_a_plain_loop(data, name, scale):
     x, y = noisy(*data)
     repeats = 1 if name == "forest" else 2
     found = cross_validate(
-        x,
+        {"first": x, "second": x} if name == "forest" else x,  # so that something is to be chosen
         y,
         classifiers=name,
         **{**QUICK, "repeats": repeats},
@@ -123,7 +123,7 @@ def test_scores_are_those_of_a_plain_loop(data, name, scale):
         random_state=3,
         max_iter=10**7,
     )
-    (candidate,) = found.candidates
+    candidate = found.candidates[0]
     assert found.seeds == (3, 4)[:repeats]
     for r, seed in enumerate(found.seeds):
         inner, outer, chosen = oracle(x, y, name, seed, 3, 3, scale)
@@ -132,6 +132,23 @@ def test_scores_are_those_of_a_plain_loop(data, name, scale):
         if name not in ("forest", "ridge"):  # whose grids have other names there
             np.testing.assert_array_equal(candidate.chosen[r], chosen)
     assert len(np.unique(candidate.outer)) > 3 or name == "forest"
+
+
+def test_inner_folds_are_for_choices():
+    x, y = noisy(load_wine, 100)
+    settings = {**QUICK, "classifiers": "forest"}
+    both = cross_validate({"a": x, "b": x[:, ::-1]}, y, **settings)
+    alone, other = (cross_validate({name: v}, y, **settings) for name, v in (("a", x), ("b", x[:, ::-1])))
+    assert both.n_fits == 2 * 3 * (3 + 1) and alone.n_fits == 3
+    np.testing.assert_array_equal(alone.candidates[0].outer, both.candidates[0].outer)
+    assert alone.leak_free() == alone.paper() == both.select(settings=["a"]).leak_free()
+    assert Evaluation.from_dict(json.loads(json.dumps(alone.to_dict()))).leak_free() == alone.leak_free()
+    later = cross_validate({"a": x}, y, random_state=1, **settings)
+    assert merge([alone, later]).mean == pytest.approx((alone.mean + later.mean) / 2)
+    with pytest.raises(InvalidParameter, match=r"'a' with forest has no inner scores .* in one call"):
+        merge([alone, other])
+    few = cross_validate(x, y, classifiers="svm-rbf", C=[1.0], **QUICK).candidates[0]
+    assert np.isnan(few.inner).all() and (few.chosen == 1).all() and not np.isnan(few.outer).any()
 
 
 # ---- other figures, measured values, several columns, groups

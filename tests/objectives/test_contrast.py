@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from infograph import GIN, Bound, Discriminator, MutualInformation, load_dataset
 from infograph.nn.norm import WeightedBatchNorm
 from infograph.objectives.bounds import BOUNDS, Pairs
-from infograph.objectives.contrast import draw_patches
 from infograph.objectives.discriminator import (
     ConditionedDiscriminator,
     FeedForward,
@@ -47,7 +46,7 @@ def small_batch(seed: int = 0, **settings):
     """Four MUTAG graphs, two of them the same, and a small network for them."""
     graphs = load_dataset("MUTAG")[[0, 3, 30, 3]]
     torch.manual_seed(seed)
-    net = MutualInformation(**settings).build(GIN(layers=2).build(graphs.schema, 6)).double().train()
+    net = MutualInformation(**settings).build(GIN(layers=3).build(graphs.schema, 6)).double().train()
     for parameter in net.parameters():  # zero biases would hide mistakes
         parameter.data += 0.1 * torch.randn_like(parameter)
     return net, net.encoder.source(graphs).batch(np.arange(4), nodes=True), graphs.node_graph.tolist()
@@ -129,18 +128,36 @@ def test_drawn_patches_give_the_loss_in_the_mean(bound, weighting):
     assert abs(found.mean() - whole.detach()) < 4 * found.std() / 2000**0.5 and found.std() > 0
 
 
-def test_drawn_patches_are_nodes_of_their_graphs():
-    net, batch, _ = small_batch()
+@pytest.mark.parametrize("most", [1, 4, 16])
+@pytest.mark.parametrize("patches", ["all", "last"])
+def test_loss_and_gradients_of_drawn_patches(patches, most):
+    """The nodes with the least noise of every graph are drawn, and stand for the others."""
+    net, batch, _ = small_batch(patches=patches, max_patches=most)
     states = net.encoder(batch)
-    for most in (1, 4, 16):
-        some, drawn = draw_patches(states, batch, most)
-        members = drawn.members
-        graph = torch.repeat_interleave(members.ptr.diff())
-        totals = torch.zeros(len(batch.sizes)).index_add(0, graph, members.value.float())
-        torch.testing.assert_close(totals, batch.sizes.float())  # drawn nodes stand for all
-        every = patches_of(states, batch)
-        for row, patch in zip(members.index.tolist(), patches_of(some, drawn)[members.index], strict=True):
-            assert (every == patch).all(1).any(), row
+    torch.manual_seed(5)
+    found = net.local_global(states, net.encoder.vectors(states, batch), batch).loss
+    torch.manual_seed(5)
+    noise = torch.rand(int(batch.sizes.sum()), dtype=torch.float64)
+    positive = torch.zeros(batch.members.shape[1], len(batch.sizes), dtype=torch.float64)  # (C, G)
+    start = 0
+    for g, size in enumerate(batch.sizes.tolist()):
+        part = slice(*batch.members.ptr[g : g + 2].tolist())
+        colours = torch.repeat_interleave(batch.members.index[part], batch.members.value[part].long())
+        drawn = colours[noise[start : start + size].argsort()[:most]].tolist()
+        for colour in drawn:
+            positive[colour, g] += batch.copies[g] / len(drawn) / 4
+        start += size
+    negative = (batch.copies * positive.sum(1, keepdim=True) - positive) / 3
+    patches = patches_of(states, batch) if patches == "all" else states[-1]
+    scores = net.local_global.discriminator(patches, net.encoder.vectors(states, batch))
+    softplus = torch.nn.functional.softplus
+    expected = (positive * softplus(-scores) + negative * softplus(scores)).sum()
+    assert found.item() == pytest.approx(expected.item(), rel=1e-10)
+    slopes, wanted = (
+        torch.autograd.grad(loss, net.parameters(), retain_graph=True) for loss in (found, expected)
+    )
+    for slope, other in zip(slopes, wanted, strict=True):
+        torch.testing.assert_close(slope, other, rtol=1e-8, atol=1e-12)
 
 
 def test_colours_are_given_back():
