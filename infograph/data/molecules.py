@@ -330,10 +330,10 @@ def _hybridisation(atom: Any) -> int:
 def _patterns(column: Column) -> list[Any]:
     """What RDKit calls an acceptor or a donor, as patterns of atoms."""
     from rdkit import Chem, RDConfig
-    from rdkit.Chem import ChemicalFeatures
+    from rdkit.Chem import rdMolChemicalFeatures
 
     definitions = Path(RDConfig.RDDataDir) / "BaseFeatures.fdef"
-    known = ChemicalFeatures.BuildFeatureFactory(str(definitions)).GetFeatureDefs()
+    known = rdMolChemicalFeatures.BuildFeatureFactory(str(definitions)).GetFeatureDefs()
     family = column.name.capitalize()
     return [Chem.MolFromSmarts(text) for name, text in known.items() if name.partition(".")[0] == family]
 
