@@ -21,6 +21,7 @@ COLUMNS = {
     "atom counts": "atom counts",
     "forest": "forest",
     "supervised": "supervised",
+    "infograph": "InfoGraph",
     "infograph*": "InfoGraph\\*",
     "vectors": "vectors",
     "auto": "auto",
@@ -38,7 +39,7 @@ PUBLISHED = {
 }
 TRAINED, TESTED = 0.8, 0.1  # shares of a split
 NONE = "–"
-CURVES = ("forest", "supervised", "infograph*", "vectors")
+CURVES = ("forest", "supervised", "infograph", "infograph*", "vectors")
 PANEL, HEIGHT, LEFT, TOP, BELOW = 250, 210, 52, 52, 58  # of the figure, in pixels
 
 

@@ -213,7 +213,7 @@ def table1_block(table: Table1) -> str:
 
 def table2_block(table: Table2) -> str:
     """Table 2 for a narrow page: the error, below it our ratio and the paper's."""
-    trained = [t for t in paper_table2().targets if any(table.errors[t, o].result for o in OBJECTIVES)]
+    trained = [t for t in paper_table2().targets if any(table.errors[t, o].results for o in OBJECTIVES)]
     least = least_errors(table)
 
     def entry(target: str, objective: str) -> Entry:
@@ -232,7 +232,7 @@ def table2_block(table: Table2) -> str:
         *training_remarks(table),
         *_not_run(paper_table2().targets, trained),
     ]
-    rows = {target: (text(target, UNITS[target]),) for target in trained}
+    rows = {target: (text(target, UNITS[target], str(table.lengths[target])),) for target in trained}
     return _block(grid(("target",), rows, COLUMNS2, entry), note)
 
 

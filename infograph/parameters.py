@@ -142,6 +142,7 @@ FLAT: dict[str, dict[str, Any]] = {  # class of the estimator -> what format 1 h
 }
 # what the paper has for parameters that format 1 had elsewhere or not at all
 PAPER = {**_PAPER, "patches": "all", "memory_mb": 512.0, "floor": 1e-6, "colours": 0.0, "max_patches": None}
+PAPER["weights"] = "torch"  # as it was before there was a choice; the paper's code has "xavier"
 USUAL_NOISE = {"mean-teacher": 0.0, "pi-model": 0.1}  # None in format 1
 _SHORT = {cls: short for short, (cls, _) in OBJECTIVES.items()} | {"MutualInformation": "infograph"}
 _SHORT |= {"GIN": "gin", "ENN": "enn-s2s", "Auto": "auto", "Plateau": "plateau"}

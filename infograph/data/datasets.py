@@ -226,7 +226,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry("ClinTox", Counts(1_478, 38_661, 82_418, 0)),
     Entry("SIDER", Counts(1_427, 48_006, 100_912, 0)),
     Entry("Tox21", Counts(7_823, 145_256, 301_802, 0)),
-    Entry("QM9", Counts(130_831, 2_359_210, 4_880_720, 0), "qm9pack", "data"),
+    Entry("QM9", Counts(130_831, 2_359_210, 4_880_720, 0), "qm9pack", "data", version=2),
 )
 
 

@@ -12,6 +12,8 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +73,8 @@ ATOMIC_NUMBER = Column("atomic_number", "float")
 HYBRIDISATION = Column(
     "hybridisation", "categorical", categories=("s", "sp", "sp2", "sp3", "sp2d", "sp3d", "sp3d2")
 )
+ACCEPTOR = Column("acceptor", "float", used=False)
+DONOR = Column("donor", "float", used=False)
 CHIRALITY = Column("chirality", "categorical", categories=("none", "R", "S"))
 POSITION = Column("position", "float", width=3, unit="angstrom", used=False, role="position")
 STEREO = Column("stereo", "categorical", categories=("none", "E", "Z"))
@@ -103,8 +107,10 @@ def from_molecules(
       * edge: `bond` (single, double, triple, aromatic; dative bonds count as single);
       * with `stereo`: `chirality` (R, S) of atoms and `stereo` (E, Z) of bonds, by the CIP rules and so the
         same whatever the order of the atoms;
-      * with `descriptors`: `atomic_number` (a float) and `hybridisation` of atoms ("s" for hydrogen), and
-        `hydrogens` even where these are nodes: atom features of Gilmer et al. (2017), used on QM9;
+      * with `descriptors`: `atomic_number` (a float) and `hybridisation` of atoms ("s" for hydrogen),
+        `hydrogens` even where these are nodes, and, which encoders see on request only, whether an atom is an
+        `acceptor` or a `donor` of hydrogen bonds (1 or 0, by RDKit's definitions): atom features of Gilmer et
+        al. (2017), used on QM9;
       * `position` (not an encoder's input) where every molecule has three-dimensional coordinates;
       * graph: the canonical `smiles`; with `salts="strip"` also `stripped`, the SMILES of what was dropped.
 
@@ -189,6 +195,7 @@ class _Builder:
         if descriptors:
             getters += [(ATOMIC_NUMBER, Chem.Atom.GetAtomicNum, "B"), (HYBRIDISATION, _hybridisation, "b")]
         self.atoms = [(column, getter, array(code)) for column, getter, code in getters]
+        self.bonding = [(c, _patterns(c), array("B")) for c in (ACCEPTOR, DONOR)] if descriptors else []
         self.positions: list[NDArray[np.float64]] | None = []
         self.waiting: list[NDArray[np.float64]] = []  # matrices
         self.n_cells = 0
@@ -221,6 +228,11 @@ class _Builder:
         atoms = list(map(mol.GetAtomWithIdx, range(n_atoms)))  # half the time of mol.GetAtoms()
         for _, getter, values in self.atoms:
             values.extend(map(getter, atoms))
+        for _, patterns, values in self.bonding:
+            flags = bytearray(n_atoms)
+            for atom in chain.from_iterable(chain.from_iterable(map(mol.GetSubstructMatches, patterns))):
+                flags[atom] = 1
+            values.extend(flags)
         if self.positions is not None:
             if mol.GetNumConformers() and mol.GetConformer().Is3D():
                 self.positions.append(mol.GetConformer().GetPositions())
@@ -266,6 +278,7 @@ class _Builder:
         sources = edges[0] + np.repeat(node_ptr[:-1], counts)
         aromatic[sources[bond == BOND.categories.index("aromatic")]] = 1  # such atoms have such bonds
         node.insert(self.aromatic_place, (AROMATIC, aromatic))
+        node += [(column, _codes(column, values)) for column, _, values in self.bonding]
         if self.positions:
             node.append((POSITION, np.concatenate(self.positions).astype(np.float32)))
         edge: Columns = [(BOND, bond)]
@@ -312,6 +325,17 @@ def _chirality(atom: Any) -> int:
 def _hybridisation(atom: Any) -> int:
     """The code of an atom's hybridisation, -1 for none; RDKit does not say that of the hydrogens it adds."""
     return 0 if atom.GetAtomicNum() == 1 else int(atom.GetHybridization()) - 1
+
+
+def _patterns(column: Column) -> list[Any]:
+    """What RDKit calls an acceptor or a donor, as patterns of atoms."""
+    from rdkit import Chem, RDConfig
+    from rdkit.Chem import rdMolChemicalFeatures
+
+    definitions = Path(RDConfig.RDDataDir) / "BaseFeatures.fdef"
+    known = rdMolChemicalFeatures.BuildFeatureFactory(str(definitions)).GetFeatureDefs()
+    family = column.name.capitalize()
+    return [Chem.MolFromSmarts(text) for name, text in known.items() if name.partition(".")[0] == family]
 
 
 def _codes(column: Column, values: array[int]) -> NDArray[np.generic]:

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray, concatenate, pointer, ranges
-from infograph.data.molecules import AROMATIC, CHARGE, HYBRIDISATION, POSITION, from_molecules
+from infograph.data.molecules import (
+    ACCEPTOR,
+    AROMATIC,
+    CHARGE,
+    DONOR,
+    ELEMENT,
+    HYBRIDISATION,
+    POSITION,
+    from_molecules,
+)
 from infograph.data.schema import Column, Schema
 from infograph.errors import (
     FileMissing,
@@ -26,6 +35,9 @@ from infograph.errors import (
 from infograph.progress import OnProgress
 
 DISTANCE = Column("distance", "float", unit="angstrom", used=False)
+# One-hot H, C, N, O, F; atomic number, acceptor, donor, aromatic, sp, sp2, sp3, number of hydrogens: what an
+# atom of QM9 is in PyG, and so in the code of the paper's authors.
+PYG = Column("pyg", "float", width=13, used=False)
 OUTCOMES = ("smiles", "permuted", "perceived", "distances")
 BONDS = Column("bonds", "categorical", categories=OUTCOMES)
 RADII = np.full(10, np.nan)  # angstrom, by atomic number; Cordero et al. 2008
@@ -82,12 +94,13 @@ def read_qm9(
     Molecules come in the order of the files, with their numbers in the data set as ids. Hydrogens are nodes.
     Columns:
 
-      * node: those of `from_molecules(hydrogens=True, descriptors=True)`, and `position` in angstrom;
+      * node: those of `from_molecules(hydrogens=True, descriptors=True)`, `position` in angstrom, and `pyg`,
+        the 13 numbers per atom that PyG's QM9 has;
       * edge: `bond`, and `distance` in angstrom;
       * graph: the canonical `smiles`; `bonds`, which says by what rule the bonds were found (`bond_outcomes`
         counts); the targets mu, alpha, homo, lumo, gap, r2, zpve, U0, U, H, G, Cv.
 
-    Encoders do not see `position` and `distance` unless asked to.
+    Encoders do not see `position`, `distance`, `acceptor`, `donor` and `pyg` unless asked to.
 
     Args:
         path: the folder with `qm9_part1.csv` and so on.
@@ -243,6 +256,9 @@ def match_bonds(atoms: GraphSet) -> GraphSet:
     if untyped.any():  # what RDKit says of atoms whose bonds have no type is a guess
         for column in (CHARGE, AROMATIC, HYBRIDISATION):
             joined.node[column.name][untyped] = column.unknown
+        for column in (ACCEPTOR, DONOR):
+            joined.node[column.name][untyped] = np.nan
+    joined = joined.with_column("node", PYG, _pyg_inputs(joined))
     source, target = joined.edge_index
     lengths = np.sqrt(((positions[source] - positions[target]) ** 2).sum(axis=1))
     joined = joined.with_column("node", POSITION, positions.astype(np.float32))
@@ -250,6 +266,15 @@ def match_bonds(atoms: GraphSet) -> GraphSet:
     for column in TARGETS:
         joined = joined.with_column("graph", column, atoms.graph[column.name])
     return replace(joined, ids=atoms.ids)
+
+
+def _pyg_inputs(graphs: GraphSet) -> NDArray[np.float32]:
+    node = graphs.node
+    hybrid = [node["hybridisation"] == HYBRIDISATION.categories.index(kind) for kind in ("sp", "sp2", "sp3")]
+    elements = [node["element"] == ELEMENT.categories.index(symbol) for symbol in NUMBERS]
+    bonding = [node[column.name] for column in (ACCEPTOR, DONOR)]
+    parts = [*elements, node["atomic_number"], *bonding, node["aromatic"] == 1, *hybrid, node["hydrogens"]]
+    return np.column_stack(parts).astype(np.float32)
 
 
 def fits(graphs: GraphSet, atoms: GraphSet) -> NDArray[np.bool_]:

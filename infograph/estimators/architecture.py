@@ -10,16 +10,19 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
 from infograph.data.colours import WIDE, edge_width, node_width, too_wide
 from infograph.data.graphset import GraphSet
-from infograph.data.schema import Schema
+from infograph.data.molecules import ELEMENT
+from infograph.data.schema import Column, Schema
 from infograph.errors import InvalidParameter, NotFitted
 from infograph.estimators.base import GraphEstimator, load
-from infograph.nn.encoder import GraphEncoder, NodeEncoder, NodeFeatures, Readout
+from infograph.nn.encoder import GraphEncoder, NodeEncoder, NodeFeatures, Readout, Weights
 from infograph.nn.enn import ENNEncoder
 from infograph.nn.gin import GINEncoder, split_width
 from infograph.nn.pairs import link_width
@@ -94,20 +97,25 @@ class ENN(EncoderSpec):
     Args:
         layers: message steps; 3 in the paper's code.
         node_features: as in `GIN`.
+        weights: what linear maps start with, those of a head included: "torch" for its own, "xavier" with
+            biases of zero in the paper's code.
     """
 
     layers: int = 3
     node_features: NodeFeatures = "auto"
+    weights: Weights = "torch"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: GIN._parameter_constraints[name] for name in ("layers", "node_features")
+        **{name: GIN._parameter_constraints[name] for name in ("layers", "node_features")},
+        "weights": [StrOptions({"torch", "xavier"})],
     }
 
     def build(self, schema: Schema, dim: int) -> ENNEncoder:
         if dim % 2:
             raise InvalidParameter(f"dim={dim}: expected an even number, Set2Set makes vectors of two halves")
         nodes = node_width(schema, self.node_features)
-        return ENNEncoder(nodes, link_width(schema), dim // 2, self.layers, node_features=self.node_features)
+        beside: Any = {"node_features": self.node_features, "weights": self.weights}
+        return ENNEncoder(nodes, link_width(schema), dim // 2, self.layers, **beside)
 
 
 @dataclass
@@ -196,7 +204,7 @@ def encoder_spec(encoder: AnyEncoder) -> EncoderSpec:
 def schema_for(
     encoder: EncoderSpec, graphs: GraphSet, node: Sequence[str] | None, edge: Sequence[str] | None
 ) -> Schema:
-    """What an encoder asks of graphs: the chosen columns only, their scaling fitted."""
+    """What an encoder asks of graphs: the chosen columns only, with the scaling and elements of these."""
     schema = graphs.schema.select("node", node).select("edge", edge)
     pairs = isinstance(encoder, ENN)
     if pairs and schema.weight is not None:
@@ -212,9 +220,18 @@ def schema_for(
         )
     for level in ("node", "edge"):
         seen = (replace(c, used=True) if c == position else c for c in getattr(schema, level))
-        kept = (c.fitted(getattr(graphs, level)[c.name]) for c in seen if c.used)
+        kept = (_own(c, getattr(graphs, level)[c.name]) for c in seen if c.used)
         schema = schema.replace(level, (c for c in kept if c.role != "position" or position))
     return schema
+
+
+def _own(column: Column, values: NDArray[Any]) -> Column:
+    """A column as these values have it; of the periodic table only the elements that occur."""
+    if column.categories != ELEMENT.categories:
+        return column.fitted(values)
+    codes = np.unique(values).tolist()
+    there = tuple(column.categories[code] for code in codes if code != column.unknown)
+    return replace(column, categories=there or column.categories)
 
 
 def fitted_model(model: Any) -> Any:

@@ -21,6 +21,18 @@ Readout = Literal["sum", "mean", "max", "log"]
 NodeFeatures = Literal["auto", "constant", "degree", "degrees"]
 
 
+Weights = Literal["torch", "xavier"]
+
+
+def xavier(module: nn.Module) -> None:
+    """Start all linear maps of a module with Xavier's weights and biases of zero."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            if layer.weight.numel():  # torch warns where there is nothing to do
+                nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+
 class GraphEncoder(nn.Module):
     """A network over batches; its call gives the states of all nodes after each of K layers (Eq. 1)."""
 
@@ -28,6 +40,7 @@ class GraphEncoder(nn.Module):
     level_dims: Sequence[int]  # K widths of the graph vectors H^k made of one layer's states
     dim: int  # width of the graph vector H
     node_features: NodeFeatures = "auto"  # what nodes start with; without node columns "auto" is a constant
+    weights: Weights = "torch"  # what the linear maps of a head on its vectors start with
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> Any:
         """What makes batches of graphs for this encoder: `source(graphs).batch(positions)`."""

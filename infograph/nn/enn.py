@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from infograph.data.graphset import GraphSet
-from infograph.nn.encoder import GraphEncoder, NodeFeatures
+from infograph.nn.encoder import GraphEncoder, NodeFeatures, Weights, xavier
 from infograph.nn.pairs import Kinds, LinkBatch, LinkBatcher
 
 
@@ -25,6 +25,8 @@ class ENNEncoder(GraphEncoder):
         steps, hidden: K, and hidden units of the edge network; 3 and 128 in the paper's code.
         rounds: of Set2Set; 3 in the paper.
         node_features: what nodes start with.
+        weights: what linear maps start with, "torch" for its own; "xavier" (and biases of zero) in the
+            paper's code.
     """
 
     def __init__(
@@ -36,15 +38,18 @@ class ENNEncoder(GraphEncoder):
         hidden: int = 128,
         rounds: int = 3,
         node_features: NodeFeatures = "auto",
+        weights: Weights = "torch",
     ) -> None:
         super().__init__()
-        self.node_features = node_features
+        self.node_features, self.weights = node_features, weights
         self.widths, self.level_dims, self.dim = [dim] * steps, [2 * dim] * steps, 2 * dim
         self.input = nn.Linear(node_dim, dim)
         self.edge = EdgeNetwork(edge_dim, dim, hidden)
         self.bias = nn.Parameter(torch.zeros(dim))
         self.gru = nn.GRUCell(dim, dim)
         self.readout = Set2Set(dim, rounds)
+        if weights == "xavier":
+            xavier(self)
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> LinkBatcher:
         return LinkBatcher(graphs, len(self.widths), self.node_features, device)

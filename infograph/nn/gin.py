@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from infograph.data.colours import refine
 from infograph.data.graphset import GraphSet
 from infograph.nn.batch import Batcher, BatchRound, ColourBatch
-from infograph.nn.encoder import ColourEncoder, NodeFeatures, Readout
+from infograph.nn.encoder import ColourEncoder, NodeFeatures, Readout, xavier
 from infograph.nn.norm import WeightedBatchNorm
 
 
@@ -35,10 +35,7 @@ class GINLayer(nn.Module):
         self.edge = nn.Linear(edge_dim, in_dim) if edge_dim else None
         self.eps = nn.Parameter(torch.zeros(())) if learn_eps else None
         self.norm = WeightedBatchNorm(dim) if norm else None
-        for module in self.children():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
+        xavier(self)
 
     def forward(self, states: Tensor, round_: BatchRound, edge_table: Tensor) -> Tensor:
         """States of the round before (C', D') -> states of this round (C, D)."""

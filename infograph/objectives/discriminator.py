@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from infograph.nn.batch import Batch
+from infograph.nn.encoder import xavier
 from infograph.nn.norm import WeightedBatchNorm, all_join
 
 Tensors = tuple[Tensor, ...]
@@ -49,9 +50,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.first, self.second, self.third = nn.Linear(in_dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
         self.shortcut = nn.Linear(in_dim, dim)
-        for layer in (self.first, self.second, self.third, self.shortcut):
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        xavier(self)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.after_first(self.first(x)) + self.shortcut(x)  # type: ignore[no-any-return]

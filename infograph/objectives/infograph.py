@@ -16,7 +16,7 @@ from torch.nn.functional import softplus
 
 from infograph.errors import InvalidParameter
 from infograph.nn.batch import Batch
-from infograph.nn.encoder import GraphEncoder
+from infograph.nn.encoder import GraphEncoder, xavier
 from infograph.nn.norm import WeightedBatchNorm, all_sum
 from infograph.objectives.bounds import BOUNDS, Bound
 from infograph.objectives.contrast import LocalGlobal, Patches, Weighting
@@ -127,10 +127,7 @@ class PriorMatcher(nn.Module):
         self.network = nn.Sequential(
             nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, 1)
         )
-        for layer in self.network:
-            if isinstance(layer, nn.Linear):
-                nn.init.xavier_uniform_(layer.weight)
-                nn.init.zeros_(layer.bias)
+        xavier(self)
 
     def forward(self, graph_vectors: Tensor, copies: Tensor) -> Tensor:
         """Distinct graphs (G, dim) and how often each is there (G,) -> scalar."""

@@ -26,7 +26,7 @@ from torch.nn.functional import (
 
 from infograph.data.graphset import IntArray
 from infograph.nn.batch import Batch
-from infograph.nn.encoder import GraphEncoder
+from infograph.nn.encoder import GraphEncoder, xavier
 from infograph.parameters import Spec
 
 
@@ -89,6 +89,8 @@ class Predictor(nn.Module):
         self.encoder = encoder
         middle = max(encoder.dim // 2, 1)
         self.head = nn.Sequential(nn.Linear(encoder.dim, middle), nn.ReLU(), nn.Linear(middle, n_outputs))
+        if encoder.weights == "xavier":
+            xavier(self.head)
 
     def encode(self, batch: Batch) -> Encoding:
         """States and vectors of the distinct graphs."""

@@ -147,6 +147,7 @@ METHODS: dict[str, Make] = {
     "forest on fingerprints+descriptors": _head("fingerprints+descriptors", "forest"),
     "vectors": _learned(objective="vectors"),
     "supervised": _learned(objective="supervised", epochs=30),
+    "infograph": _learned(objective="infograph", epochs=30),
     "infograph*": _learned(**_NETWORK),
     "infograph* without offset": _learned(**_NETWORK, offset=None),
     "infograph* cosine": _learned(**_NETWORK, schedule=Cosine()),
@@ -155,7 +156,7 @@ METHODS: dict[str, Make] = {
     "auto": _learned(),
 }
 REFERENCES = ("mean", "atom counts", "forest")
-NETWORKS = ("supervised", *(name for name in METHODS if name.startswith("infograph*")))
+NETWORKS = ("supervised", *(name for name in METHODS if name.startswith("infograph")))
 
 
 def is_judged(data: str, method: str) -> bool:

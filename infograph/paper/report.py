@@ -22,7 +22,6 @@ from infograph.report.pages import Entry, Sheet, as_markdown, grid, plain, rende
 
 TITLE = "The paper's tables, measured again"
 INSIDE = "✓"
-DRAWN = ("U0", "infograph*")  # the training run whose convergence is shown, as in the paper's appendix
 PAPER_EPOCHS = 500
 KINDS1 = ("leak-free", "paper's protocol", "the paper", "difference")
 KINDS2 = ("error", "ratio", "interval", "the paper", "difference")
@@ -277,7 +276,10 @@ def table2_sheet(table: table2.Table2) -> Sheet:
         )
 
     kinds = text(*KINDS2, look="kinds")
-    rows = {target: (text(f"{target}, {table2.UNITS[target]}"), kinds) for target in paper_table2().targets}
+    rows = {
+        target: (text(f"{target}, {table2.UNITS[target]}", str(table.lengths[target])), kinds)
+        for target in paper_table2().targets
+    }
     return grid(("target, unit", ""), rows, COLUMNS2, entry)
 
 
@@ -300,20 +302,31 @@ def digits(value: float, n: int) -> str:
 
 
 def training_remarks(table: table2.Table2) -> list[str]:
-    """Epochs, weight decay, lambda, split and seed of the table's cells, and whether they were chosen."""
-    settings: dict[str, dict[str, Any]] = {c.settings["objective"]: c.settings for c in table.plan.cells}
-    split, given = settings[table2.REFERENCE], settings[table2.REFERENCE]["parameters"]
-    lams = ", ".join(
-        f"lambda {settings[name]['parameters']['lam']:g} for {table2.NAMES[name]}" for name in table2.WEIGHTED
+    """Epochs, seeds, weight decay, lambda and split of the networks that are shown, and what was chosen."""
+    groups: dict[str, list[str]] = {}
+    for target, length in table.lengths.items():
+        found = {row: table.errors[target, row].results[:1] for row in table2.OBJECTIVES}
+        given = {row: each[0]["settings"]["parameters"] for row, each in found.items() if each}
+        if table2.REFERENCE in given:
+            said = [str(length), f"weight decay {given[table2.REFERENCE]['weight_decay']:g}"]
+            lams = {row: given[row]["lam"] for row in table2.WEIGHTED if row in given}
+            said += [f"lambda {lam:g} for {table2.NAMES[row]}" for row, lam in lams.items()]
+            groups.setdefault(", ".join(said), []).append(target)
+    remarks = [f"{', '.join(targets)}: {said}." for said, targets in groups.items()]
+    split = next(cell.settings for cell in table.plan.cells)
+    remarks.append(
+        f"{split['labelled']:,} labelled molecules, {split['validation']:,} for validation, "
+        f"{split['test']:,} for the test, the others unlabelled; a seed is that of the split and of the "
+        f"weights. The paper has {PAPER_EPOCHS} epochs."
     )
-    remark = (
-        f"{given['epochs']} epochs (the paper has {PAPER_EPOCHS}), weight decay {given['weight_decay']:g}, "
-        f"{lams}; {split['labelled']:,} labelled molecules, {split['validation']:,} for validation, "
-        f"{split['test']:,} for the test, the others unlabelled; seed {split['seed']}."
-    )
+    if any(length.epochs == table2.FIRST_EPOCHS for length in table.lengths.values()):
+        remarks.append(
+            f"Targets with {table2.FIRST_EPOCHS} epochs are of the table's first run: all node columns as "
+            f"inputs, torch's weights at the start, a learning rate that never fell."
+        )
     what = f"{' and '.join(table.plan.open)} on {table2.SEARCHED}"
-    under_way = f"The search for {what} is not over: shown with the values above, not chosen ones."
-    return [remark, under_way] if table.plan.open else [remark]
+    under_way = f"The search for {what} with the new inputs is not over."
+    return [*remarks, under_way] if table.plan.open else remarks
 
 
 def search_sheet(table: table2.Table2) -> Sheet:
@@ -342,7 +355,7 @@ def cost2_sheet(table: table2.Table2) -> Sheet:
     """Median seconds of a cell by objective, and its peak memory."""
     rows = []
     for objective, name in COLUMNS2.items():
-        found = [e.result for (_, row), e in table.errors.items() if row == objective and e.result]
+        found = [r for (_, row), e in table.errors.items() if row == objective for r in e.results]
         rows.append(tuple(map(text, (name, *cost_of(found), str(len(found) or "")))))
     return Sheet(("method", "seconds", "peak, MB", "cells"), tuple(rows))
 
@@ -363,7 +376,7 @@ def cost_of(results: Iterable[Result]) -> tuple[str, str]:
 
 def _machines(accuracies: table1.Table1, errors: table2.Table2) -> str:
     results = [result for cell in accuracies.values() for result in cell.found]
-    results += [error.result for error in errors.errors.values() if error.result]
+    results += [result for error in errors.errors.values() for result in error.results]
     machines = set()
     for result in results:
         of = result["measured"]["machine"]
@@ -380,14 +393,15 @@ def _later() -> Part:
 
 
 def _convergence(table: table2.Table2) -> Part | None:
-    result = table.errors[DRAWN].result
-    if result is None or not result["history"]:
+    target, row, _ = table2.DRAWN
+    shown = table.drawn or next(iter(table.errors[target, row].results), None)
+    if shown is None or not shown["history"]:
         return None
     remark = (
-        f"InfoGraph* on {DRAWN[0]}: every term of the loss, and the error on the "
-        f"{result['settings']['schedule']:,} validation molecules that choose the epoch."
+        f"InfoGraph* on {target}, {len(shown['history'])} epochs: every term of the loss, and the error on "
+        f"the {shown['settings']['schedule']:,} validation molecules that choose the epoch."
     )
-    return Part("Convergence", [], [remark], as_svg(history_figure(result["history"], result["unit"])))
+    return Part("Convergence", [], [remark], as_svg(history_figure(shown["history"], shown["unit"])))
 
 
 def _epochs(table: table1.Table1) -> Part | None:

@@ -17,7 +17,7 @@ from infograph.evaluate.published import paper_table1
 from infograph.jobs import Lost, run
 from infograph.paper.predictions import compute_predictions
 from infograph.paper.table1 import compute_table1, table1_cells, variant_cells
-from infograph.paper.table2 import compute_table2, plan_table2
+from infograph.paper.table2 import compute_table2, planned_cells
 from infograph.paper.vectors import compute_vectors
 from infograph.progress import Progress, Watcher
 
@@ -147,10 +147,7 @@ def whole_status(results: Path) -> dict[tuple[str, str, str], Status]:
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in [*table1_cells(paper_table1().datasets), *variant_cells()]:
         groups.setdefault((cell.table, cell.settings["data"], cell.settings["method"]), []).append(cell)
-    plan = plan_table2(results)
-    kept = {cell.key for cell in plan.cells}
-    for cell in (*(cell for cell in plan.tried if cell.key not in kept), *plan.cells):
-        column = cell.settings["target"] if cell.key in kept else "search"
+    for column, cell in planned_cells(results):
         groups.setdefault(("table2", column, cell.settings["objective"]), []).append(cell)
     took = Durations(results, (cell for cells in groups.values() for cell in cells))
     return {place: took.status(cells) for place, cells in sorted(groups.items(), key=lambda each: each[0][0])}
@@ -162,7 +159,7 @@ def total(parts: Iterable[Status]) -> Status:
 
 
 class Durations:
-    """How long cells took; others of the same table, method and data set will take as long."""
+    """How long cells took; others of the same table, method and data set (or epochs) will take as long."""
 
     def __init__(self, results: Path, cells: Iterable[Cell]) -> None:
         self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
@@ -186,5 +183,7 @@ class Durations:
 
 
 def _kind(cell: Cell) -> tuple[str, ...]:
-    names = ("objective",) if cell.table == "table2" else ("method", "data")
-    return (cell.table, *(cell.settings[name] for name in names))
+    of = cell.settings
+    if cell.table == "table2":
+        return cell.table, of["objective"], str(of.get("parameters", {}).get("epochs"))
+    return cell.table, of["method"], of["data"]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.cells import Cell, Result, parameters_of, pick_names
@@ -18,6 +19,7 @@ from infograph.data.datasets import load_dataset
 from infograph.data.qm9 import HEADERS, TARGETS
 from infograph.data.splits import semi_supervised_split
 from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged
+from infograph.estimators.architecture import ENN
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.predictors import InfoGraphRegressor
 from infograph.evaluate.published import paper_table2
@@ -25,6 +27,7 @@ from infograph.paper.table1 import without_times
 from infograph.parameters import changed
 from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
+from infograph.train.loop import Cosine
 
 OBJECTIVES = ("supervised", "mean-teacher", "infograph", "infograph*")
 WEIGHTED = ("infograph", "infograph*")  # objectives with a lambda to search
@@ -45,7 +48,12 @@ NAMES = {
 }
 PUBLISHED = {"mean-teacher": "Mean-Teachers", "infograph": "InfoGraph", "infograph*": "InfoGraph*"}
 REFERENCE = "supervised"
-SEARCHED = "alpha"  # the target on which lambda and weight decay are chosen, for all of them
+SEARCHED, SEARCH_EPOCHS = "alpha", 10  # where lambda and weight decay are chosen, for all targets
+EPOCHS, SEEDS = {"alpha": 50, "U0": 50}, {"alpha": range(3), "U0": range(3)}
+OTHER_EPOCHS, OTHER_SEEDS = 30, range(1)
+FIRST_EPOCHS = 10  # of the table's first run: all node columns, torch's weights, a rate that never fell
+DRAWN = ("U0", "infograph*", 150)  # the training whose convergence is shown, as in the paper's appendix
+ENOUGH = 3  # seeds that an interval is made of
 DECAYS, LAMBDAS = (0.0, 1e-3, 1e-4), (1e-3, 1e-4, 1e-5)  # the paper's
 DECAY, LAM = 0.0, 1e-3  # before anything is chosen: no penalty, and the authors' lambda
 UNITS = {column.name: column.unit for column in TARGETS}
@@ -56,11 +64,20 @@ AT_ONCE = 200  # resamples; their counts are 16 MB for 10,000 molecules
 
 
 def make_regressor(
-    objective: str, *, epochs: int, lam: float, weight_decay: float, seed: int = 0
+    objective: str, *, epochs: int, lam: float, weight_decay: float, seed: int = 0, first: bool = False
 ) -> InfoGraphRegressor:
-    """The estimator of a cell, otherwise as in the paper; lambda is for InfoGraph and InfoGraph* only."""
+    """The estimator of a cell, otherwise as in the paper; lambda is for InfoGraph and InfoGraph* only.
+
+    Inputs and weights at the start are the authors' (docs/design.md). The learning rate falls to 0 along a
+    cosine, for every objective alike: the paper's rule waits for epochs without improvement, of which a run
+    of a tenth of its epochs has none. `first` is the table's first run.
+    """
     given = {"objective": objective, "epochs": epochs, "weight_decay": weight_decay, "random_state": seed}
-    return changed(InfoGraphRegressor.paper(), given | ({"lam": lam} if objective in WEIGHTED else {}))
+    given |= {"lam": lam} if objective in WEIGHTED else {}
+    if not first:
+        given |= {"encoder": ENN(weights="xavier"), "node_columns": ("pyg",), "schedule": Cosine()}
+        given |= {"early_stopping": None}
+    return changed(InfoGraphRegressor.paper(), given)
 
 
 def table2_cell(
@@ -68,9 +85,10 @@ def table2_cell(
     objective: str,
     *,
     seed: int = 0,
-    epochs: int = 10,
+    epochs: int | None = None,
     lam: float = LAM,
     weight_decay: float = DECAY,
+    first: bool = False,
     labelled: int = 5_000,
     validation: int = 10_000,
     test: int = 10_000,
@@ -78,13 +96,14 @@ def table2_cell(
 ) -> Cell:
     """One of QM9's targets by one of ROWS, with that many molecules; the others are unlabelled.
 
-    The seed is that of the split and of the weights; the first `schedule` validation molecules choose the
-    learning rate and the best epoch.
+    Without `epochs` it has those of its target. The seed is that of the split and of the weights; the first
+    `schedule` validation molecules choose the best epoch.
     """
     settings: dict[str, Any] = {"target": target, "objective": objective, "seed": seed}
     settings |= {"labelled": labelled, "validation": validation, "test": test}
     if objective not in REFERENCES:
-        model = make_regressor(objective, epochs=epochs, lam=lam, weight_decay=weight_decay)
+        epochs = EPOCHS.get(target, OTHER_EPOCHS) if epochs is None else epochs
+        model = make_regressor(objective, epochs=epochs, lam=lam, weight_decay=weight_decay, first=first)
         settings |= {"schedule": schedule, "parameters": parameters_of(model)}
     return Cell("table2", f"{target} {objective} {seed}", settings)
 
@@ -96,16 +115,18 @@ def table2_stages(
     *,
     lam: float | None = None,
     weight_decay: float | None = None,
-    epochs: int = 10,
-    seed: int = 0,
+    epochs: int | None = None,
+    seeds: Sequence[int] | None = None,
+    first: bool = False,
 ) -> Iterator[list[Cell]]:
     """The cells of some columns and rows ("all" for all), in lists that need the results of those before.
 
     Weight decay, and then the lambda of InfoGraph and of InfoGraph*, are the ones with the least validation
-    error on alpha, unless they are given; the same for all targets.
+    error on alpha, unless they are given; the same for all targets. Without `epochs` and `seeds` every target
+    has its own. The first seed of all comes first.
     """
     rows, columns = pick_names("objective", objectives, ROWS), pick_names("target", targets, HEADERS)
-    common: dict[str, Any] = {"epochs": epochs, "seed": seed}
+    common: dict[str, Any] = {"epochs": min(SEARCH_EPOCHS, epochs or SEARCH_EPOCHS), "first": first}
     trained = [row for row in rows if row not in REFERENCES]
     if trained and weight_decay is None:
         tried = [table2_cell(SEARCHED, "supervised", weight_decay=each, **common) for each in DECAYS]
@@ -122,7 +143,15 @@ def table2_stages(
         yield [cell for cells in tried_lams.values() for cell in cells]
         for row, cells in tried_lams.items():
             lams[row] = best_cell(cells, results).settings["parameters"]["lam"]
-    yield [table2_cell(target, row, lam=lams.get(row, 0.0), **common) for target in columns for row in rows]
+    common["epochs"] = FIRST_EPOCHS if first else epochs
+    own = {target: SEEDS.get(target, OTHER_SEEDS) if seeds is None else seeds for target in columns}
+    yield [
+        table2_cell(target, row, lam=lams.get(row, 0.0), seed=seed, **common)
+        for seed in sorted(set().union(*own.values()))
+        for target in columns
+        if seed in own[target]
+        for row in rows
+    ]
 
 
 def best_cell(cells: Sequence[Cell], results: Path) -> Cell:
@@ -189,28 +218,51 @@ class Plan2(NamedTuple):
     """The cells of Table 2."""
 
     tried: tuple[Cell, ...]  # of the search, decay first; those of lambda are known once the decay is chosen
-    cells: tuple[Cell, ...]  # of the table, target by target
+    cells: tuple[Cell, ...]  # of the table, seed by seed, target by target
     open: tuple[str, ...]  # what is not chosen yet, "weight decay" or "lambda"; empty when the search is over
 
     @property
     def chosen(self) -> tuple[Cell, ...]:
-        """The cells of the search that belong to the table, so far as they are chosen."""
-        keys = {cell.key for cell in self.cells}
-        return tuple(cell for cell in self.tried if cell.key in keys and tried_what(cell)[0] not in self.open)
+        """The cells of the search whose settings the table has, so far as they are chosen."""
+        has = {(c.settings["objective"], *tried_what(c)) for c in self.cells if "parameters" in c.settings}
+        tried = ((cell, tried_what(cell)) for cell in self.tried)
+        return tuple(c for c, w in tried if (c.settings["objective"], *w) in has and w[0] not in self.open)
+
+    @property
+    def drawn(self) -> Cell:
+        """The training whose convergence is shown."""
+        target, objective, epochs = DRAWN
+        of = next(c for c in self.cells if c.settings["objective"] == objective).settings["parameters"]
+        given = {"lam": of["lam"], "weight_decay": of["weight_decay"]}
+        return table2_cell(target, objective, epochs=epochs, **given)
 
 
-def plan_table2(results: Path) -> Plan2:
+def plan_table2(results: Path, *, first: bool = False) -> Plan2:
     """The table's cells with the chosen settings; with DECAY and LAM for what the search has not chosen."""
     stages: list[list[Cell]] = []
+    given: dict[str, Any] = {"first": first, "seeds": (0,) if first else None}
     try:
-        stages.extend(table2_stages(results, ["all"], ["all"]))
+        stages.extend(table2_stages(results, ["all"], ["all"], **given))
     except InvalidParameter:  # results of the search are missing
         decay = stages[1][0].settings["parameters"]["weight_decay"] if len(stages) > 1 else DECAY
         still_open = ("weight decay", "lambda")[len(stages) - 1 :]
-        stages += table2_stages(results, ["all"], ["all"], lam=LAM, weight_decay=decay)
+        stages += table2_stages(results, ["all"], ["all"], lam=LAM, weight_decay=decay, **given)
     else:
         still_open = ()
     return Plan2(tuple(chain(*stages[:-1])), tuple(stages[-1]), still_open)
+
+
+def planned_cells(results: Path) -> list[tuple[str, Cell]]:
+    """All cells of the table by their columns, "search" for settings that are tried, each once.
+
+    Of the first run these are the ones with a result: nothing of it is computed any more.
+    """
+    plan, first = plan_table2(results), plan_table2(results, first=True)
+    found = [("search", cell) for cell in plan.tried]
+    found += [(cell.settings["target"], cell) for cell in (*plan.cells, plan.drawn)]
+    there = (cell for cell in (*first.cells, *first.tried) if cell.path(results).is_file())
+    found += [(cell.settings["target"], cell) for cell in there]
+    return list({cell.key: (column, cell) for column, cell in reversed(found)}.values())[::-1]
 
 
 def tried_what(cell: Cell) -> tuple[str, float]:
@@ -227,19 +279,20 @@ class TargetError:
 
     target: str
     objective: str
-    result: Result | None = None  # None where it was not run; without scores where training diverged
+    results: tuple[Result, ...] = ()  # one per seed; without scores where training diverged
     ratio: float | None = None  # of its test error to the supervised model's
-    interval: Interval | None = None  # of the ratio, by resampling the test molecules
+    interval: Interval | None = None  # of the ratio, over seeds where there are enough, else over molecules
 
     @property
     def mae(self) -> float | None:
-        """The mean absolute error on the test molecules."""
-        return float(self.result["scores"]["test_mae"]) if self.result and not self.reason else None
+        """The mean absolute error on the test molecules, the mean over seeds."""
+        found = [float(each["scores"]["test_mae"]) for each in self.results if each["scores"]]
+        return sum(found) / len(found) if found and not self.reason else None
 
     @property
     def reason(self) -> str:
         """Why it was run and has no figure."""
-        return "" if self.result is None else str(self.result.get("empty", ""))
+        return next((str(each["empty"]) for each in self.results if each.get("empty")), "")
 
     @property
     def published(self) -> float | None:
@@ -259,6 +312,26 @@ class TargetError:
             return False
         return self.interval[0] <= self.published <= self.interval[1]
 
+    @property
+    def below(self) -> bool:
+        """Whether the whole interval lies below 1: less error than the supervised model has."""
+        return self.interval is not None and self.interval[1] < 1
+
+
+class Length(NamedTuple):
+    """How long the networks of a target were trained, and how often."""
+
+    epochs: int
+    seeds: int
+
+    @property
+    def over(self) -> str:
+        """What its intervals are over."""
+        return "seeds" if self.seeds >= ENOUGH else "molecules"
+
+    def __str__(self) -> str:
+        return f"{self.epochs} epochs, {self.seeds} seed{'s' * (self.seeds > 1)}"
+
 
 class Table2(NamedTuple):
     """Table 2 from its result files."""
@@ -266,25 +339,65 @@ class Table2(NamedTuple):
     plan: Plan2
     errors: Mapping[tuple[str, str], TargetError]  # by (target, objective), those that were not run too
     search: tuple[tuple[Cell, float | None], ...]  # the search's cells with their `validation_error`
+    lengths: Mapping[str, Length]  # by target
+    drawn: Result | None  # the training whose convergence is shown
 
 
 def read_table2(results: Path) -> Table2:
-    """Table 2 from the result files of the chosen settings."""
-    plan = plan_table2(results)
-    found = {(cell.settings["target"], cell.settings["objective"]): cell.read(results) for cell in plan.cells}
-    errors = {}
+    """Table 2 from the result files of the chosen settings.
+
+    A target whose supervised model was not trained again has the figures of the table's first run.
+    """
+    plan, errors, lengths = plan_table2(results), dict[tuple[str, str], TargetError](), dict[str, Length]()
+    runs = [_by_row(each.cells, results) for each in (plan, plan_table2(results, first=True))]
     for target in paper_table2().targets:
-        own = {row: found[target, row] for row in ROWS}
-        known = {row: result for row, result in own.items() if result and not result.get("empty")}
-        intervals: dict[str, Interval] = {}
-        if REFERENCE in known:
-            intervals = ratio_intervals({row: r["test_errors"] for row, r in known.items()}, REFERENCE)
-        for row, result in own.items():
-            ratio = None
-            if row in intervals:
-                ratio = known[row]["scores"]["test_mae"] / known[REFERENCE]["scores"]["test_mae"]
-            errors[target, row] = TargetError(target, row, result, ratio, intervals.get(row))
-    return Table2(plan, errors, tuple((cell, validation_error(cell, results)) for cell in plan.tried))
+        again, before = (run[target] for run in runs)
+        is_new = bool(again[REFERENCE]) or not before[REFERENCE]
+        own = again if is_new else before
+        epochs = EPOCHS.get(target, OTHER_EPOCHS) if is_new else FIRST_EPOCHS
+        lengths[target] = Length(epochs, max(1, len(own[REFERENCE])))
+        errors |= {(target, row): _against(target, row, own) for row in ROWS}
+    search = tuple((cell, validation_error(cell, results)) for cell in plan.tried)
+    return Table2(plan, errors, search, lengths, plan.drawn.read(results))
+
+
+Runs = dict[str, dict[int, Result]]  # row -> seed -> result
+
+
+def _by_row(cells: Sequence[Cell], results: Path) -> dict[str, Runs]:
+    found: dict[str, Runs] = {target: {row: {} for row in ROWS} for target in HEADERS}
+    for cell in cells:
+        of, result = cell.settings, cell.read(results)
+        if result is not None:
+            found[of["target"]][of["objective"]][of["seed"]] = result
+    return found
+
+
+def _against(target: str, row: str, runs: Runs) -> TargetError:
+    """A row beside the supervised model, over the seeds that both have."""
+    own, base = (
+        {seed: r for seed, r in runs[name].items() if not r.get("empty")} for name in (row, REFERENCE)
+    )
+    seeds = sorted(own.keys() & base.keys())
+    ratio, interval = None, None
+    if seeds:
+        maes = np.array([[each[s]["scores"]["test_mae"] for s in seeds] for each in (own, base)])  # (2, S)
+        ratio = float((maes[0] / maes[1]).mean())
+        if len(seeds) >= ENOUGH:
+            interval = seed_interval(maes[0] / maes[1])
+        else:
+            wrong = {
+                n: np.concatenate([e[s]["test_errors"] for s in seeds]) for n, e in (("a", own), ("b", base))
+            }
+            interval = ratio_intervals(wrong, "b")["a"]
+    return TargetError(target, row, tuple(runs[row].values()), ratio, interval)
+
+
+def seed_interval(values: ArrayLike, *, level: float = CONFIDENCE) -> Interval:
+    """Student's interval of the mean of a figure that every seed gave once."""
+    found = np.asarray(values, dtype=np.float64)
+    reach = float(stdtrit(len(found) - 1, (1 + level) / 2)) * found.std(ddof=1) / math.sqrt(len(found))
+    return float(found.mean() - reach), float(found.mean() + reach)
 
 
 def ratio_intervals(

@@ -34,7 +34,11 @@ from infograph.data.qm9 import (
 from infograph.errors import FileMissing, InvalidFile, SchemaMismatch
 from tests.data.equal import assert_equal
 
-pytest.importorskip("rdkit")
+Chem = pytest.importorskip("rdkit.Chem")
+RDConfig, ChemicalFeatures = (
+    pytest.importorskip("rdkit.RDConfig"),
+    pytest.importorskip("rdkit.Chem.ChemicalFeatures"),
+)
 WHEEL = datasets.wheel_folder(entry_for("QM9"))
 pytestmark = pytest.mark.skipif(WHEEL is None, reason="qm9pack, whose wheel carries QM9, is not installed")
 N_ROWS = 2_000
@@ -97,7 +101,7 @@ def test_columns_are_those_of_any_molecule(graphs, table):
     assert bond_outcomes(graphs) == {"smiles": 1_991, "permuted": 9, "perceived": 0, "distances": 0}
     smiles = [row["SMILES"] for row in table]
     plain = from_molecules(smiles, hydrogens=True, descriptors=True)
-    assert graphs.schema.node[:-1] == plain.schema.node and graphs.schema.edge[:1] == plain.schema.edge
+    assert graphs.schema.node[:-2] == plain.schema.node and graphs.schema.edge[:1] == plain.schema.edge
     assert graphs.schema.options == plain.schema.options
     assert graphs.graph["smiles"].tolist() == plain.graph["smiles"].tolist()
     easy = np.flatnonzero(graphs.graph["bonds"] == 0)
@@ -108,6 +112,26 @@ def test_columns_are_those_of_any_molecule(graphs, table):
             np.testing.assert_array_equal(getattr(own, level)[name], values)
     for index in np.flatnonzero(graphs.graph["bonds"] == 1):  # renumbered: the same up to the order of atoms
         assert bonds(without_lengths(graphs[index])) == bonds(plain[index])
+
+
+def test_pyg_inputs_are_what_rdkit_says_of_each_atom(graphs, table):
+    factory = ChemicalFeatures.BuildFeatureFactory(str(Path(RDConfig.RDDataDir) / "BaseFeatures.fdef"))
+    kinds = [getattr(Chem.HybridizationType, kind) for kind in ("SP", "SP2", "SP3")]
+    for index in np.flatnonzero(graphs.graph["bonds"] == 0)[::20]:
+        mol = Chem.AddHs(Chem.MolFromSmiles(table[index]["SMILES"]))
+        roles = {family: set() for family in ("Acceptor", "Donor")}
+        for family, atoms in roles.items():
+            for feature in factory.GetFeaturesForMol(mol, includeOnly=family):
+                atoms |= set(feature.GetAtomIds())
+        wanted = [
+            [atom.GetSymbol() == symbol for symbol in "HCNOF"]
+            + [atom.GetAtomicNum(), atom.GetIdx() in roles["Acceptor"], atom.GetIdx() in roles["Donor"]]
+            + [atom.GetIsAromatic(), *(atom.GetHybridization() == kind for kind in kinds)]
+            + [atom.GetTotalNumHs(includeNeighbors=True)]
+            for atom in mol.GetAtoms()
+        ]
+        np.testing.assert_array_equal(graphs[index].node["pyg"], np.array(wanted, np.float32))
+    assert not graphs.schema.column("node", "pyg").used
 
 
 def test_atoms_positions_and_targets_are_those_of_the_file(graphs, table):

@@ -356,10 +356,16 @@ def test_init_from_an_unsupervised_model(graphs, folder, tmp_path):
 
 def test_an_element_that_no_training_molecule_had():
     model = InfoGraphRegressor("infograph*", **QUICK).fit(SMILES, VALUES)
-    with pytest.warns(UnknownCategoryWarning, match="no training molecule has the element Si, Se") as caught:
-        predicted = model.predict(["C[Si]C", "CO", "C[Se]C"])
+    assert model.schema_.column("node", "element").categories == ("C", "N", "O", "Cl")
+    strange = r"node column 'element': 'Si' \(1x\), 'Se' \(2x\)"
+    with pytest.warns(UnknownCategoryWarning, match=strange) as caught:
+        predicted = model.predict(["C[Si]C", "CO", "C[Se]C[Se]"])
     assert len(caught) == 1
     assert np.isfinite(predicted).all()
+    wide = InfoGraphRegressor("vectors").fit(SMILES[5:], VALUES[5:])  # with the pre-trained encoder's inputs
+    with pytest.warns(UnknownCategoryWarning, match="no training molecule has the element Si, Se") as caught:
+        wide.predict(["C[Si]C", "CO", "C[Se]C"])
+    assert len(caught) == 1
 
 
 def test_coordinates_of_networkx_graphs_are_seen_as_distances():

@@ -35,6 +35,7 @@ import infograph
 from infograph import GraphIndex, GraphSet
 from infograph.data.colours import open_colouring, refine
 from infograph.data.graphset import align
+from infograph.estimators import architecture
 from infograph.io import json_ready
 from infograph.parameters import flat
 from tests.golden.test_results import told
@@ -167,7 +168,9 @@ def test_a_model_can_be_saved_again(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name, about in MODELS.items() if about["again"] is not None])
-def test_the_settings_of_a_model_make_the_same_model_again(name):
+def test_the_settings_of_a_model_make_the_same_model_again(name, monkeypatch):
+    # encoders of molecules had an input for every element; those that are there are enough since
+    monkeypatch.setattr(architecture, "_own", lambda column, values: column.fitted(values))
     about, wanted = MODELS[name], expected(name)
     graphs = graphs_of(about["graphs"])[: about["fitted"]]
     again = clone(model_of(name)).fit(graphs, about["y"], **about["fit"])

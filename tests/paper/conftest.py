@@ -12,7 +12,7 @@ from infograph.evaluate import Evaluation
 from infograph.evaluate.compare import METHODS
 from infograph.evaluate.evaluation import Candidate, Plan
 from infograph.paper.table1 import table1_cell, variant_cell
-from infograph.paper.table2 import table2_cell
+from infograph.paper.table2 import SEARCH_EPOCHS, table2_cell
 
 MACHINE = {"processor": "a <fast> one", "cores": 2, "threads": 1}
 
@@ -67,11 +67,12 @@ class Results:
     def search(self, *, decay=1e-4, lam=1e-5, errors=(1.0, 2.0)):
         """The whole search on alpha, with these as the best ones."""
         for each in (0.0, 1e-3, 1e-4):
-            self.error("alpha", "supervised", errors, validation=float(each != decay) + 1, weight_decay=each)
+            given = {"validation": float(each != decay) + 1, "weight_decay": each, "epochs": SEARCH_EPOCHS}
+            self.error("alpha", "supervised", errors, **given)
         for objective in ("infograph", "infograph*"):
             for each in (1e-3, 1e-4, 1e-5):
-                guess = float(each != lam) + 1
-                self.error("alpha", objective, errors, validation=guess, weight_decay=decay, lam=each)
+                given = {"validation": float(each != lam) + 1, "weight_decay": decay, "lam": each}
+                self.error("alpha", objective, errors, epochs=SEARCH_EPOCHS, **given)
 
     def _write(self, cell, content):
         path = cell.path(self.folder)

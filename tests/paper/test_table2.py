@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from infograph.cells import run_cell
 from infograph.data.datasets import entry_for, wheel_folder
@@ -15,10 +16,13 @@ from infograph.paper import table2
 from infograph.paper.report import COLUMNS2, search_sheet, table2_sheet
 from infograph.paper.table2 import (
     AT_ONCE,
+    FIRST_EPOCHS,
     OBJECTIVES,
     ROWS,
+    SEARCH_EPOCHS,
     compute_table2,
     plan_table2,
+    planned_cells,
     ratio_intervals,
     read_table2,
     table2_cell,
@@ -31,10 +35,14 @@ SIZES = {"labelled": 60, "validation": 40, "test": 30, "schedule": 20, "epochs":
 
 
 def test_cells_are_chosen_by_name(tmp_path):
-    (cells,) = table2_stages(tmp_path, ["U0", "alpha"], ["all"], lam=1e-3, weight_decay=0.0, epochs=2)
-    assert len(cells) == 2 * len(ROWS)
-    assert {cell.settings["target"] for cell in cells} == {"U0", "alpha"}
-    (means,) = table2_stages(tmp_path, ["all", "U0"], ["mean"], lam=0.1)
+    given = {"lam": 1e-3, "weight_decay": 0.0}
+    (cells,) = table2_stages(tmp_path, ["U0", "mu"], ["all"], **given, epochs=2, seeds=[4])
+    assert len(cells) == 2 * len(ROWS) and {cell.settings["seed"] for cell in cells} == {4}
+    assert {cell.settings["target"] for cell in cells} == {"U0", "mu"}
+    (cells,) = table2_stages(tmp_path, ["U0", "mu"], ["supervised"], **given)
+    lengths = [(c.settings["target"], c.settings["seed"], c.settings["parameters"]["epochs"]) for c in cells]
+    assert lengths == [("U0", 0, 50), ("mu", 0, 30), ("U0", 1, 50), ("U0", 2, 50)]
+    (means,) = table2_stages(tmp_path, ["all", "U0"], ["mean"], lam=0.1, seeds=[0])
     assert len(means) == 12 and "parameters" not in means[0].settings
     with pytest.raises(InvalidParameter, match="no objective 'magic'; there are: mean"):
         next(table2_stages(tmp_path, ["U0"], ["magic"]))
@@ -108,8 +116,9 @@ def test_while_the_search_is_under_way_the_first_values_are_shown(results):
     assert table.plan.open == ("weight decay", "lambda") and table.plan.chosen == ()
     assert table.errors["U0", "infograph*"].mae == 9.0
     for decay in (0.0, 1e-3, 1e-4):
-        results.error("alpha", "supervised", [1.0], validation=1 - 100 * decay, weight_decay=decay)
-    results.error("alpha", "supervised", [], weight_decay=1e-4)  # diverged
+        given = {"weight_decay": decay, "epochs": SEARCH_EPOCHS}
+        results.error("alpha", "supervised", [1.0], validation=1 - 100 * decay, **given)
+    results.error("alpha", "supervised", [], weight_decay=1e-4, epochs=SEARCH_EPOCHS)  # diverged
     plan = plan_table2(results.folder)
     assert plan.open == ("lambda",) and [*map(tried_what, plan.chosen)] == [("weight decay", 1e-3)]
     decays = {c.settings["parameters"]["weight_decay"] for c in plan.cells if "parameters" in c.settings}
@@ -142,7 +151,7 @@ def test_a_training_that_diverged_has_no_figure_and_says_why(results):
     results.error("U0", "supervised", [1.0, 2.0])
     results.error("U0", "mean-teacher", [2.0, 4.0])
     results.error("U0", "infograph*", [], lam=1e-4)
-    results.error("alpha", "infograph", [], lam=1e-3)  # of the search
+    results.error("alpha", "infograph", [], lam=1e-3, epochs=SEARCH_EPOCHS)
     table = read_table2(results.folder)
     star = table.errors["U0", "infograph*"]
     assert (star.mae, star.ratio, star.interval, star.reason) == (None, None, None, "the loss is nan.")
@@ -150,3 +159,36 @@ def test_a_training_that_diverged_has_no_figure_and_says_why(results):
     row = next(row for row in table2_sheet(table).rows if row[0].lines[0] == "U0, hartree")
     assert row[2 + list(COLUMNS2).index("infograph*")].lines[0] == "no figure"
     assert ["diverged" in row[2].lines for row in search_sheet(table).rows].count(True) == 1
+
+
+def test_three_seeds_have_an_interval_over_seeds(results):
+    results.search(decay=0.0, lam=1e-3)
+    base, own = (2.0, 2.5, 4.0), (1.0, 1.5, 1.6)
+    for seed, (theirs, ours) in enumerate(zip(base, own, strict=True)):
+        results.error("U0", "supervised", [theirs], seed=seed)
+        results.error("U0", "infograph*", [ours], seed=seed)
+    results.error("U0", "infograph", [2.0], seed=1)  # one seed: over its molecules
+    table = read_table2(results.folder)
+    star, ratios = table.errors["U0", "infograph*"], np.divide(own, base)
+    assert star.mae == pytest.approx(np.mean(own)) and star.ratio == pytest.approx(ratios.mean())
+    reach = stats.t.interval(0.95, 2, loc=ratios.mean(), scale=stats.sem(ratios))
+    assert star.interval == pytest.approx(reach)
+    assert str(table.lengths["U0"]) == "50 epochs, 3 seeds" and table.lengths["U0"].over == "seeds"
+    assert table.errors["U0", "infograph"].ratio == pytest.approx(2.0 / 2.5)
+
+
+def test_what_was_not_trained_again_has_the_first_runs_figures(results):
+    results.search(decay=0.0, lam=1e-3)
+    first = {"first": True, "epochs": FIRST_EPOCHS}
+    for target in ("G", "U0"):
+        results.error(target, "supervised", [4.0], **first)
+        results.error(target, "mean-teacher", [6.0], **first)
+    results.error("U0", "supervised", [1.0])
+    table = read_table2(results.folder)
+    assert table.errors["G", "mean-teacher"].ratio == 1.5 and table.lengths["G"].epochs == FIRST_EPOCHS
+    assert table.errors["U0", "mean-teacher"].mae is None  # never beside a model that was trained otherwise
+    assert table.errors["U0", "supervised"].mae == 1.0 and table.lengths["U0"].epochs == 50
+    assert {cell.key for _, cell in planned_cells(results.folder)} >= {
+        table2_cell("G", "supervised", **first).key,
+        table2_cell("U0", "infograph*", epochs=150, lam=1e-3, weight_decay=0.0).key,
+    }
