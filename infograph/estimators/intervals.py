@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter
-from infograph.objectives.vectors import least_squares
+from infograph.objectives.heads import least_squares
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.floating[Any]]
