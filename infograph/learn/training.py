@@ -130,8 +130,6 @@ def learn(
     fitting: dict[str, Any] = {"validation": chosen_by, "watchers": watchers}
     if grid and checkpoint is not None:
         raise InvalidParameter("a search over settings keeps no checkpoint: give each setting one value")
-    if estimator.objective in ("auto", "vectors"):  # no updates that would tell
-        announce(f"learning; a head of vectors takes about {_about(parts.n_labelled)}, networks say so")
     if not grid:
         model = estimator.fit(parts.train, parts.y, **fitting, checkpoint=checkpoint, resume=resume)
         return _judged(model, parts, references, announce)
@@ -154,12 +152,6 @@ def learn(
     if best is estimator:
         raise TrainingDiverged(f"all {len(settings)} combinations of {', '.join(grid)} diverged: lower lr")
     return _judged(best, parts, references, announce, tuple(trials))
-
-
-def _about(n_labelled: int) -> str:
-    """How long a head of vectors takes for so many molecules, on two cores."""
-    seconds = 10 + 0.03 * n_labelled
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _judged(

@@ -80,11 +80,11 @@ class Vectors(Objective):
         values: NDArray[Any],
         task: Task,
         seed: int,
-        done: Callable[[str], object] = lambda what: None,
+        tell: Callable[[int, int], object] = lambda done, of: None,
     ) -> Solved:
         """The head for inputs (G, D) by part and numbers (G, T) with gaps, or classes (G,).
 
-        `done` is told of each of `choices` once it is fitted.
+        `tell` is called with how many heads of how many are fitted.
         """
         wanted = np.array(values, np.float64)
         if isinstance(task, Tasks):
@@ -94,12 +94,13 @@ class Vectors(Objective):
         wanted = completed(wanted)
         errors: dict[str, float] = {}
         best: dict[bool, Choice] = {}  # whether it is a forest -> the best one
-        for inputs, kind in self.choices(parts, wanted.size):
+        choices = self._choices(parts, wanted.size)
+        for number, (inputs, kind) in enumerate(choices, start=1):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
             fit = FITS[kind](rows.astype(np.float64), wanted, seed)
             choice = Choice(missed(fit.unseen, wanted), inputs, kind, fit)
             errors[f"{kind} on {inputs}"] = choice.error
-            done(f"{kind} on {inputs}")
+            tell(number, len(choices))
             known = best.get(kind == "forest")
             if known is None or choice.error < known.error:
                 best[kind == "forest"] = choice
@@ -116,14 +117,14 @@ class Vectors(Objective):
             made, unseen = _calibrated_each(made, unseen, values, task)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
 
-    def choices(self, parts: Collection[str], n_values: int) -> list[tuple[str, Kind]]:
+    def _choices(self, parts: Collection[str], n_values: int) -> list[tuple[str, Kind]]:
         """The inputs and kinds of heads that are tried, by the parts that there are."""
         slow = n_values > MOST and self.head != "svm"  # support vectors of many graphs or columns
         found: list[tuple[str, Kind]] = []
         for inputs, usual in INPUTS.items():
             if self.inputs in ("auto", EVERY, inputs) and all(part in parts for part in inputs.split("+")):
                 kinds = KINDS if self.inputs == inputs else usual
-                kinds = (self.head,) if self.head in KINDS else kinds  # type: ignore[assignment]
+                kinds = (self.head,) if self.head in KINDS else kinds
                 found += [(inputs, kind) for kind in kinds if kind != "svm" or not slow]
         return found
 

@@ -17,7 +17,7 @@ from infograph.data.molecules import SMILES
 from infograph.data.units import split_header
 from infograph.errors import InfoGraphError
 from infograph.io import json_ready, replaced_file
-from infograph.learn.judging import AUC, RMSE, mean_of
+from infograph.learn.judging import AUC, RMSE, in_digits, mean_of
 from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
 from infograph.look.draw import draw_graph
 from infograph.look.svg import LIGHT, shorten
@@ -162,7 +162,7 @@ def _card(learned: Learned, made: Sequence[str], limits: Sequence[str]) -> str:
 
 
 def _shown(value: float, name: str) -> str:
-    return "" if math.isnan(value) else _percent(value) if name == WRONG else f"{value:.3g}"
+    return _percent(value) if name == WRONG and value == value else in_digits(value, name)
 
 
 def _sheets(rows: Sequence[ErrorRow]) -> list[tuple[str, Sheet]]:
