@@ -169,7 +169,7 @@ def in_options(text: str) -> str:
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models|task|interval|duplicates"
+    names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 

@@ -126,7 +126,7 @@ def _learn_labels(
             **keep,
         )
         learned.model.save(out)
-        write_report(learned, out, notes=notes, announce=announce)
+        write_report(learned, out, notes=[in_options(note) for note in notes], announce=announce)
     for note in gaps(learned.rows, parts):
         say(note)
     epochs = len(learned.model.history_)

@@ -136,7 +136,7 @@ class InfoGraphRegressor(SemiSupervised):
         if interval is not None and return_std:
             raise InvalidParameter("interval and return_std: ask for one of them")
         both: tuple[Rows, ...] = self._with_spread(graphs, errors) if interval is None else ()
-        found = both or self._with_bounds(graphs, float(interval or 0), errors)
+        found = both or self._with_bounds(graphs, interval, errors)
         return tuple(each[:, 0] for each in found) if self._single else found
 
     def unlike(self, graphs: Any) -> NDArray[np.bool_]:
@@ -147,12 +147,12 @@ class InfoGraphRegressor(SemiSupervised):
             )
         return self.error_bars_.unlike(self.transform(graphs))
 
-    def _with_bounds(self, graphs: Any, level: float, errors: BadRows) -> tuple[Rows, ...]:
+    def _with_bounds(self, graphs: Any, level: Any, errors: BadRows) -> tuple[Rows, ...]:
         self._check_fitted()
         bars = self.error_bars_
         if bars is None:
             raise InvalidParameter(
-                f"interval={level:g}: how wrong this model is on graphs that it did not learn from is not "
+                f"interval={level}: how wrong this model is on graphs that it did not learn from is not "
                 f"known; fit it with validation=0.2, for instance, or with objective='vectors'"
             )
 

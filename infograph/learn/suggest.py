@@ -65,7 +65,9 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
     measured = None if known is None else as_graphset(known, schema=model.schema_)
     graphs, notes = _new(graphs, measured)
     if n > len(graphs):
-        raise InvalidParameter(f"n={n}: {len(graphs):,} graphs are left to choose from; ask for fewer")
+        advice = "ask for fewer" if len(graphs) else "give a pool of others"
+        left = f"n={n}: {len(graphs):,} graphs are left to choose from; {advice}"
+        raise InvalidParameter(" ".join([f"{left}." if notes else left, *notes]))
     vectors = model.transform(graphs)
     columns, units, unsure = _told(model, graphs, vectors)
     order = choose(vectors, unsure, n, None if measured is None else model.transform(measured))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPr
 from infograph.data.labels import Task
 from infograph.data.molecules import SMILES
 from infograph.data.units import graph_column
-from infograph.errors import InfoGraphError, InvalidParameter, TrainingDiverged
+from infograph.errors import InfoGraphError, InvalidParameter, InvalidTarget, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
 from infograph.learn.judging import Figures, Judged, Verdict, compare_pair, mean_figures, mean_of
@@ -272,7 +273,7 @@ def _references(
         models[forest] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
     for name, model in models.items():
         announce(f"to compare with: {name}")
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(InvalidTarget):  # a forest regresses no two classes
             warnings.simplefilter("ignore")  # the model itself has said it
             yield name, model.fit(labelled, parts.y)
 
