@@ -168,6 +168,12 @@ def in_options(text: str) -> str:
     unknown = re.fullmatch(r"'(\w+)' is no parameter of (.+)", text)
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
+    for spelled, flag in (
+        ("stereo=True", "--stereo"),
+        ("stereo=False", "--no-stereo"),
+        (" id= ", " --id-column "),
+    ):
+        text = text.replace(spelled, flag)
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
     names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
@@ -178,7 +184,7 @@ def plain_warnings() -> Iterator[None]:
     """Warnings as a line each, without the file they come from."""
 
     def line(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+        print(f"Warning: {in_options(' '.join(str(message).split()))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=UnknownCategoryWarning)

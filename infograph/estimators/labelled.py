@@ -481,3 +481,12 @@ def elements_of(graphs: GraphSet) -> list[str]:
         return []
     found = np.unique(graphs.node[ELEMENT])
     return [str(column.categories[code]) for code in found.tolist() if code != column.unknown]
+
+
+def has_others(graphs: GraphSet, elements: Sequence[str]) -> NDArray[np.bool_]:
+    """Which molecules have an element beside these; no other graphs. (G,)."""
+    if not elements:
+        return np.zeros(len(graphs), bool)
+    categories: Any = getattr(graphs.schema.column("node", ELEMENT), "categories", ())
+    other = np.array([*(each not in elements for each in categories), True])  # the last one is unknown
+    return np.bincount(graphs.node_graph, other[graphs.node[ELEMENT]], len(graphs)) > 0

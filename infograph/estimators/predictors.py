@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import (
     ClassTargets,
@@ -31,7 +32,7 @@ from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import BadRows
 from infograph.estimators.folder import State
 from infograph.estimators.intervals import MOST, ErrorBars, conformal_quantile
-from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised
+from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised, has_others
 from infograph.estimators.offset import Offset
 from infograph.objectives.objective import Classification, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors
@@ -140,12 +141,16 @@ class InfoGraphRegressor(SemiSupervised):
         return tuple(each[:, 0] for each in found) if self._single else found
 
     def unlike(self, graphs: Any) -> NDArray[np.bool_]:
-        """Which graphs are unlike all whose errors are known: bounds promise nothing for them. (G,)."""
+        """Which graphs are unlike all whose errors are known: bounds promise nothing for them. (G,).
+
+        Such as are farther from these than nearly all of these from each other, or have another element.
+        """
         if self.error_bars_ is None:
             raise InvalidParameter(
                 "no errors are known: fit with validation=0.2, or with objective='vectors'"
             )
-        return self.error_bars_.unlike(self.transform(graphs))
+        known = as_graphset(graphs, schema=self.schema_)
+        return self.error_bars_.unlike(self.transform(known)) | has_others(known, self._elements)
 
     def _with_bounds(self, graphs: Any, level: Any, errors: BadRows) -> tuple[Rows, ...]:
         self._check_fitted()

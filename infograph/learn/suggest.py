@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
         left = f"n={n}: {len(graphs):,} graphs are left to choose from; {advice}"
         raise InvalidParameter(" ".join([f"{left}." if notes else left, *notes]))
     vectors = model.transform(graphs)
-    columns, units, unsure = _told(model, graphs, vectors)
+    columns, units, unsure = _told(model, graphs)
     order = choose(vectors, unsure, n, None if measured is None else model.transform(measured))
     table = {name: values[order] for name, values in columns.items()}
     return Predictions(table, units, notes=tuple(notes))
@@ -106,9 +106,7 @@ def _squares(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(np.maximum(found, 0), np.float32)
 
 
-def _told(
-    model: SemiSupervised, graphs: GraphSet, vectors: NDArray[Any]
-) -> tuple[dict[str, NDArray[Any]], dict[str, str], Floats]:
+def _told(model: SemiSupervised, graphs: GraphSet) -> tuple[dict[str, NDArray[Any]], dict[str, str], Floats]:
     """What is predicted of every graph, the units, and how unsure it is (G,)."""
     columns: dict[str, NDArray[Any]] = {ID: graphs.ids}
     if SMILES.name in graphs.graph:
@@ -132,9 +130,8 @@ def _told(
             units |= dict.fromkeys(own, unit) if unit else {}
         spread = np.array(model.scaler_.scale)
         unsure = ((high - low) / np.where(spread > 0, spread, 1.0)).mean(axis=1)
-    bars = getattr(model, "error_bars_", None)
-    if bars is not None:
-        columns[UNLIKE] = np.where(bars.unlike(vectors), "yes", "no").astype(object)
+    if getattr(model, "error_bars_", None) is not None:
+        columns[UNLIKE] = np.where(cast(Any, model).unlike(graphs), "yes", "no").astype(object)
     return columns, units, unsure / max(float(unsure.mean()), 1e-12)
 
 
