@@ -168,11 +168,8 @@ def in_options(text: str) -> str:
     unknown = re.fullmatch(r"'(\w+)' is no parameter of (.+)", text)
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
-    for spelled, flag in (
-        ("stereo=True", "--stereo"),
-        ("stereo=False", "--no-stereo"),
-        (" id= ", " --id-column "),
-    ):
+    flags = {"stereo=True": "--stereo", "stereo=False": "--no-stereo", " id= ": " --id-column "}
+    for spelled, flag in flags.items():
         text = text.replace(spelled, flag)
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
     names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates"

@@ -19,11 +19,7 @@ from torch import Tensor
 from infograph.data.convert import as_graphset
 from infograph.data.fingerprints import descriptor_names
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
-from infograph.data.labels import (
-    ClassTargets,
-    Targets,
-    check_unlabelled,
-)
+from infograph.data.labels import ClassTargets, Targets, check_unlabelled
 from infograph.data.schema import Category
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
@@ -36,11 +32,11 @@ from infograph.estimators.offset import Offset
 from infograph.estimators.removal import contributions
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
-from infograph.objectives.heads import Standardised
+from infograph.objectives.heads import Standardised, read_head
 from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Objective, Predictor, Regression, Task
-from infograph.objectives.vectors import Vectors, read_head
+from infograph.objectives.vectors import Vectors
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
@@ -232,7 +228,11 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """
         check_parameters(self)
         check_unlabelled(self.unlabelled)
-        self._check_start()
+        if self.thaw_after and self.init_from is None and not isinstance(self._parts()["objective"], Vectors):
+            raise InvalidParameter(
+                f"thaw_after={self.thaw_after} would leave an encoder with fresh weights as it is: say with "
+                f"init_from where to start, such as init_from='molecules'"
+            )
         self._forget()
         if self.objective == "auto":
             return self._choose(
@@ -254,12 +254,12 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.models_, self.history_, self._elements = [], [], elements_of(known)
         self._descriptors = descriptor_names() if self.descriptors else ()
         self._unseen: tuple[IntArray, Rows] | None = None
-        data = Data(known, values, labelled, everyone, held_out)
+        data = Data(known, values, labelled, everyone, held_out, task, make_encoder)
         identity = {} if checkpoint is None else self._identity(data, targets)
         unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
         with ProgressReport(unit=unit, runs=self.n_models) if self.verbose else nullcontext() as report:
             told: list[Watcher] = [*watchers] if report is None else [report, *watchers]
-            self._fit_members(make_encoder, task, data, told, checkpoint, resume, identity)
+            self._fit_members(data, told, checkpoint, {"resume": resume, "identity": identity})
         if self._unseen is not None:
             rows, unseen = self._unseen
             self._calibrate(Judged(known[rows], targets.of(rows), unseen[None]), known[rows])
@@ -269,39 +269,20 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         del self._unseen
         return self
 
-    def _check_start(self) -> None:
-        """Refuse settings that say nothing together."""
-        head = isinstance(self._parts()["objective"], Vectors)
-        if self.thaw_after and self.init_from is None and not head:
-            raise InvalidParameter(
-                f"thaw_after={self.thaw_after} would leave an encoder with fresh weights as it is: say with "
-                f"init_from where to start, such as init_from='molecules'"
-            )
-
     def _fit_members(
-        self,
-        make_encoder: Callable[[], GraphEncoder],
-        task: Task,
-        data: Data,
-        watchers: Sequence[Watcher],
-        checkpoint: str | Path | None,
-        resume: bool,
-        identity: dict[str, Any],
+        self, data: Data, watchers: Sequence[Watcher], checkpoint: str | Path | None, keep: dict[str, Any]
     ) -> None:
         """Train the networks, or find their heads."""
         objective = self._parts()["objective"]
-        if objective.for_classes and isinstance(task, Regression):
+        if objective.for_classes and isinstance(data.task, Regression):
             raise InvalidParameter(f"objective={self.objective!r} is for classes: use InfoGraphClassifier")
         for member in range(self.n_models):
-            given = (self, make_encoder, task, data, watchers, self.random_state + member)
-            if isinstance(objective, Vectors):
-                history = fit_head(*given)
-            else:
-                keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "identity": identity}
-                if checkpoint is not None and self.n_models > 1:
-                    folder = keep["checkpoint"] = Path(checkpoint) / MEMBER.format(member + 1)
-                    keep["resume"] = resume and (member == 0 or (folder / FILE).is_file())
-                history = train_network(*given, keep)
+            seed, own = self.random_state + member, {"checkpoint": checkpoint, **keep}
+            if checkpoint is not None and self.n_models > 1:
+                folder = own["checkpoint"] = Path(checkpoint) / MEMBER.format(member + 1)
+                own["resume"] = keep["resume"] and (member == 0 or (folder / FILE).is_file())
+            head = isinstance(objective, Vectors)
+            history = (fit_head if head else train_network)(self, data, watchers, seed, own)
             extra = {"model": float(member + 1)} if self.n_models > 1 else {}
             self.history_ += [{**extra, **record} for record in history]
 

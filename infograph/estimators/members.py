@@ -38,7 +38,8 @@ SEEN = 0.8  # of the labelled graphs, by each head of an ensemble
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
 BATCHES = (20, 128)  # labelled graphs per update, at least and at most
 CHUNK = 50  # molecules whose descriptors are computed between two reports, half a second
-NOTHING: Mapping[str, NDArray[Any]] = MappingProxyType({})
+Parts = Mapping[str, NDArray[Any]]  # what heads see, by name
+NOTHING: Parts = MappingProxyType({})
 
 
 class Data(NamedTuple):
@@ -49,32 +50,30 @@ class Data(NamedTuple):
     labelled: IntArray
     everyone: IntArray  # who is learned from without labels
     held_out: tuple[GraphSet, Targets | ClassTargets] | None
+    task: Task
+    make_encoder: Callable[[], GraphEncoder]
 
 
 # ---- networks
 
 
 def train_network(
-    model: SemiSupervised,
-    make_encoder: Callable[[], GraphEncoder],
-    task: Task,
-    data: Data,
-    watchers: Sequence[Watcher],
-    seed: int,
-    keep: dict[str, Any],
+    model: SemiSupervised, data: Data, watchers: Sequence[Watcher], seed: int, keep: dict[str, Any]
 ) -> list[Epoch]:
     """Train one more network of a model; its history."""
     parts, device = model._parts(), choose_device(model.device)
-    objective, schedule, held_out = parts["objective"], parts["schedule"], data.held_out
+    objective, schedule, held_out, task = parts["objective"], parts["schedule"], data.held_out, data.task
     rows = _described(model, data.graphs, watchers) if model._descriptors else None
     scaled = None if rows is None else Standardised.of(rows[data.labelled].astype(np.float64))
     with own_noise(seed):
-        make = lambda: Predictor(make_encoder(), task.n_outputs, scaled)  # noqa: E731
+        make = lambda: Predictor(data.make_encoder(), task.n_outputs, scaled)  # noqa: E731
         network = objective.build(make, task).to(device)
     predictor: Any = network[objective.predicts]
     predictor.encoder.check_sees(model.schema_)
     learned = [weight for weight in network.parameters() if weight.requires_grad]
-    loader = _thawing(_loader(model, predictor, objective, data, rows, seed), network, model.thaw_after)
+    given = NOTHING if rows is None else {"descriptors": rows}
+    source = source_of(model, predictor.encoder, data.graphs, given)
+    loader = _thawing(_loader(model, objective, data, source, seed), network, model.thaw_after)
     if model.averaging is not None:
         network["averaged"] = copy.deepcopy(predictor).requires_grad_(False)
     judged: Any = network["averaged"] if model.averaging is not None else predictor
@@ -109,19 +108,12 @@ def train_network(
     )
 
 
-def _loader(
-    model: SemiSupervised,
-    predictor: Predictor,
-    objective: Objective,
-    data: Data,
-    rows: NDArray[Any] | None,
-    seed: int,
-) -> Loader:
+def _loader(model: SemiSupervised, objective: Objective, data: Data, source: Any, seed: int) -> Loader:
     device, size = choose_device(model.device), model.batch_size
     usual = min(max(BATCHES[0], len(data.labelled) // FEWEST), BATCHES[1])
     size = usual if isinstance(size, str) else size
     return step_loader(
-        source_of(model, predictor.encoder, data.graphs, NOTHING if rows is None else {"descriptors": rows}),
+        source,
         data.values.to(device),
         data.labelled,
         data.everyone if objective.needs_unlabelled else data.everyone[:0],
@@ -162,12 +154,7 @@ class Described:
         return replace(made, beside=self.rows[torch.from_numpy(np.asarray(graphs)).to(self.rows.device)])
 
 
-def source_of(
-    model: SemiSupervised,
-    encoder: GraphEncoder,
-    graphs: GraphSet,
-    given: Mapping[str, NDArray[Any]] = NOTHING,
-) -> Any:
+def source_of(model: SemiSupervised, encoder: GraphEncoder, graphs: GraphSet, given: Parts = NOTHING) -> Any:
     """What makes batches of graphs for a network."""
     device = choose_device(model.device)
     source = encoder.source(graphs, device)
@@ -181,16 +168,11 @@ def source_of(
 
 
 def fit_head(
-    model: SemiSupervised,
-    make_encoder: Callable[[], GraphEncoder],
-    task: Task,
-    data: Data,
-    watchers: Sequence[Watcher],
-    seed: int,
+    model: SemiSupervised, data: Data, watchers: Sequence[Watcher], seed: int, keep: dict[str, Any]
 ) -> list[Epoch]:
-    """Add one more encoder with a head to a model; the history has one record."""
+    """Add one more encoder with a head to a model; the history has one record, and nothing is kept."""
     objective: Vectors = model._parts()["objective"]
-    predictor = Predictor(make_encoder(), task.n_outputs).to(choose_device(model.device)).eval()
+    predictor = Predictor(data.make_encoder(), data.task.n_outputs).to(choose_device(model.device)).eval()
     model.models_.append(predictor)
     began, rows = time.perf_counter(), data.labelled
     if model.n_models > 1:  # networks of an ensemble differ in the labels that they see
@@ -208,7 +190,7 @@ def fit_head(
         else part_of(model, part, learned, predictor.encoder)
         for part in objective.needs(molecules)
     }
-    solved = objective.solve(parts, values, task, seed, _teller("heads", watchers))
+    solved = objective.solve(parts, values, data.task, seed, _teller("heads", watchers))
     predictor.head = solved.head.to(choose_device(model.device)).eval()
     model.inputs_, model.head_ = solved.inputs, solved.kind
     model._unseen = model._unseen or (rows, solved.unseen)
@@ -254,10 +236,7 @@ def _teller(what: str, watchers: Sequence[Watcher]) -> Callable[[int, int], None
 
 
 def network_outputs(
-    model: SemiSupervised,
-    network: Predictor,
-    graphs: GraphSet,
-    given: Mapping[str, NDArray[Any]] = NOTHING,
+    model: SemiSupervised, network: Predictor, graphs: GraphSet, given: Parts = NOTHING
 ) -> NDArray[np.float32]:
     """What a network gives for graphs; inputs of a head that are `given` are not made."""
     if not model.inputs_:

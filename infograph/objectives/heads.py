@@ -6,7 +6,7 @@ trees that did not see a row (forest).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,6 +256,48 @@ def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
 def _apply(module: nn.Module, vectors: Floats) -> Floats:
     with torch.no_grad():
         return np.asarray(module(torch.from_numpy(vectors.astype(np.float32))).double().numpy())
+
+
+def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
+    """The head that a state was taken from; KeyError or ValueError where it is none."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, value in state.items():
+        place, _, field = name.partition(".")
+        parts.setdefault(place, {})[field] = value
+    made: list[nn.Module] = []
+    for place in sorted(parts, key=int):
+        own = parts[place]
+        if "spans" in own:
+            heads: dict[str, dict[str, Tensor]] = {}
+            for name, value in own.items():
+                if name != "spans":
+                    _, number, rest = name.split(".", 2)
+                    heads.setdefault(number, {})[rest] = value
+            made.append(Mean([read_head(heads[number]) for number in sorted(heads, key=int)], own["spans"]))
+        elif "mean" in own:
+            made.append(Standardised(own["mean"], own["scale"]))
+        elif "points" in own:
+            made.append(Kernel(own["points"], own["weights"], own["bias"], own["gamma"]))
+        elif "weight" in own:
+            made.append(linear(own["weight"].T.numpy(), own["bias"].numpy()))
+        else:
+            made.append(Forest(own))
+    return nn.Sequential(*made)
+
+
+class Mean(nn.Module):
+    """The mean of heads, each of which sees some columns: true where `spans` (heads, D) are."""
+
+    spans: Tensor
+
+    def __init__(self, heads: list[nn.Sequential], spans: Any) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(heads)
+        self.register_buffer("spans", torch.as_tensor(spans))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        said = [head(vectors[:, seen]) for head, seen in zip(self.heads, self.spans, strict=True)]
+        return torch.stack(said).mean(0)
 
 
 FITS: dict[str, Any] = {"ridge": _ridge, "gp": _gp, "svm": _svm, "forest": _forest}

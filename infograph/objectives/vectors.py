@@ -12,24 +12,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
-from torch import Tensor, nn
+from torch import nn
 
-from infograph.objectives.heads import (
-    FITS,
-    MOST,
-    Fit,
-    Floats,
-    Kernel,
-    Standardised,
-    completed,
-    linear,
-    missed,
-)
+from infograph.objectives.heads import FITS, MOST, Fit, Floats, Mean, completed, linear, missed
 from infograph.objectives.objective import Classification, Objective, Task, Tasks
-from infograph.objectives.trees import Forest
 
 Kind = Literal["ridge", "gp", "svm", "forest", "mean"]
 KINDS: tuple[Kind, ...] = ("ridge", "gp", "svm", "forest")
@@ -146,48 +134,6 @@ class Solved(NamedTuple):
     head: nn.Sequential
     unseen: Floats  # (G, T), or the scores of classes (G, C)
     errors: dict[str, float]  # share of the variance that is missed
-
-
-def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
-    """The head that a state was taken from; KeyError or ValueError where it is none."""
-    parts: dict[str, dict[str, Tensor]] = {}
-    for name, value in state.items():
-        place, _, field = name.partition(".")
-        parts.setdefault(place, {})[field] = value
-    made: list[nn.Module] = []
-    for place in sorted(parts, key=int):
-        own = parts[place]
-        if "spans" in own:
-            heads: dict[str, dict[str, Tensor]] = {}
-            for name, value in own.items():
-                if name != "spans":
-                    _, number, rest = name.split(".", 2)
-                    heads.setdefault(number, {})[rest] = value
-            made.append(Mean([read_head(heads[number]) for number in sorted(heads, key=int)], own["spans"]))
-        elif "mean" in own:
-            made.append(Standardised(own["mean"], own["scale"]))
-        elif "points" in own:
-            made.append(Kernel(own["points"], own["weights"], own["bias"], own["gamma"]))
-        elif "weight" in own:
-            made.append(linear(own["weight"].T.numpy(), own["bias"].numpy()))
-        else:
-            made.append(Forest(own))
-    return nn.Sequential(*made)
-
-
-class Mean(nn.Module):
-    """The mean of heads, each of which sees some columns: true where `spans` (heads, D) are."""
-
-    spans: Tensor
-
-    def __init__(self, heads: list[nn.Sequential], spans: Any) -> None:
-        super().__init__()
-        self.heads = nn.ModuleList(heads)
-        self.register_buffer("spans", torch.as_tensor(spans))
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        said = [head(vectors[:, seen]) for head, seen in zip(self.heads, self.spans, strict=True)]
-        return torch.stack(said).mean(0)
 
 
 def _mean(choices: list[Choice], parts: Mapping[str, Floats], wanted: Floats) -> Choice:

@@ -11,9 +11,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR
 
 from infograph.objectives import heads
-from infograph.objectives.heads import COSTS, PENALTIES, WIDTHS, least_squares
+from infograph.objectives.heads import COSTS, PENALTIES, WIDTHS, least_squares, read_head
 from infograph.objectives.objective import Classification, Regression, Tasks
-from infograph.objectives.vectors import KINDS, Vectors, read_head
+from infograph.objectives.vectors import KINDS, Vectors
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(60, 6))
