@@ -195,7 +195,8 @@ def described(estimator: Any) -> dict[str, Any]:
     return {k: v if v is None or isinstance(v, PLAIN) else CUSTOM for k, v in found.items()}
 
 
-LATER = {"offset": None, "class_weight": None}  # what came later, as it was before
+LATER = {"offset": None, "class_weight": None, "n_splits": 1}  # what came later, as it was before
+LATER |= {"averaging": None, "thaw_after": 0, "descriptors": None}
 
 
 def flat(estimator: Any) -> dict[str, Any]:

@@ -33,8 +33,9 @@ class Progress:
         epoch, epochs, step, steps: how far it is.
         shown: the figures of the epoch so far.
         model: the estimator that trains, which can transform and predict with the weights it has now; None
-            where another process trains.
-        stopped: whether somebody called `stop`.
+            where another process trains, or where nothing can predict yet.
+        stopped: whether somebody called `stop`; heads of vectors and what they see are finished all the same.
+        what: is done in these steps, where it is no epoch: "descriptors" (of graphs) or "heads".
     """
 
     epoch: int
@@ -44,6 +45,7 @@ class Progress:
     shown: Epoch
     model: Any = None
     stopped: bool = False
+    what: str = ""
 
     def stop(self) -> None:
         """End the training after this step; what `fit` keeps at the end of an epoch it keeps now."""
@@ -161,9 +163,18 @@ class ProgressReport(Report):
         self.unit, self.runs = unit, runs
         self._run, self._done, self._seen, self._error = 1, 0, 0, math.nan
         self._last, self._unsaid = -math.inf, ""
+        self._what: str | None = None
 
     def __call__(self, now: Progress) -> None:
         """Show where the run stands."""
+        if now.what != self._what:  # descriptors, heads, epochs: time is that of each
+            self._what, self._last, self._seen = now.what, -math.inf, 0
+            if self.console.is_terminal:
+                self.stage(now.what, now.steps if now.what else self.runs * now.epochs * now.steps)
+            self._began = time.perf_counter() - now.shown["seconds"]
+        if now.what:
+            self._show_steps(now)
+            return
         steps, done = now.epochs * now.steps, (now.epoch - 1) * now.steps + now.step
         if done <= self._done and self._run < self.runs:  # where no run follows, a lost worker begins again
             self._run, self._error, self._last = self._run + 1, math.nan, -math.inf
@@ -172,8 +183,6 @@ class ProgressReport(Report):
         name = f"run {self._run}/{self.runs} {name}" if self.runs > 1 else name
         figures = "  ".join(self._figures(now.shown))
         if self.console.is_terminal:
-            if self._task is None:
-                self.stage(name, self.runs * steps)
             self._name = name
             self.advance((self._run - 1) * steps + done, figures)
             return
@@ -185,6 +194,17 @@ class ProgressReport(Report):
                 left = (self.runs - self._run + 1) * steps - done
                 seconds = timedelta(seconds=round((time_now - self._began) / self._seen * left))
                 self.note(f"{said}  {'at most ' * (ERROR in now.shown)}{seconds} left")
+
+    def _show_steps(self, now: Progress) -> None:
+        """Of what has no epochs."""
+        time_now, name = time.perf_counter(), f"{now.what} {now.step:,}/{now.steps:,}"
+        if self.console.is_terminal:
+            self._name = name
+            self.advance(now.step)
+        elif time_now - self._last >= self.every or now.step == now.steps:
+            self._last = time_now
+            left = (time_now - self._began) / now.step * (now.steps - now.step)
+            self.note(f"{name}  {timedelta(seconds=round(left))} left")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._unsaid:  # of a run that ended before its last epoch

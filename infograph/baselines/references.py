@@ -18,7 +18,7 @@ from infograph.data.graphset import GraphSet, align
 from infograph.data.labels import ClassTargets, Targets, Task, TaskTargets
 from infograph.data.molecules import ELEMENT, HYDROGENS, SMILES
 from infograph.data.schema import Category, Column, Schema
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State
 from infograph.objectives.trees import Trees
@@ -26,6 +26,7 @@ from infograph.parameters import check_parameters
 
 Floats = NDArray[np.float64]
 ALWAYS = 10.0  # the score of a class that all labelled graphs have
+FEWEST = 6  # labelled graphs in which two values are two classes
 CHUNK = 8192  # molecules whose features are in memory at a time: 16 MB, or 74 with descriptors
 
 
@@ -229,6 +230,17 @@ def _columns(targets: Targets) -> list[tuple[NDArray[np.bool_], NDArray[Any]]]:
     return [(~np.isnan(column), column) for column in values.T]
 
 
+def _refuse_classes(targets: Targets) -> None:
+    """Two whole numbers in all of several graphs are hardly measured: a forest of classes is meant."""
+    for name, (known, column) in zip(targets.names, _columns(targets), strict=True):
+        values = np.unique(column[known])
+        if len(values) == 2 and known.sum() >= FEWEST and (values == np.rint(values)).all():
+            raise InvalidTarget(
+                f"the target {name!r} is {values[0]:g} or {values[1]:g} in all of {known.sum():,} labelled "
+                f"graphs: classes? Use task='classification'"
+            )
+
+
 def _linear(counts: Floats, y: NDArray[Any], *, classes: bool) -> tuple[Floats, Floats]:
     """Coefficients (F, K) and intercepts (K,) of a linear model, fitted to standardised counts (G, F)."""
     mean, deviation = counts.mean(axis=0), counts.std(axis=0)
@@ -360,6 +372,8 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
         if isinstance(targets, ClassTargets):
             trees = [self._grow(table, targets.codes[rows])]
         else:
+            if not isinstance(targets, TaskTargets):
+                _refuse_classes(targets)
             trees = [self._grow(table[known], y[known]) for known, y in _columns(targets.of(rows))]
         if isinstance(targets, TaskTargets):  # the probability of the second class is kept
             trees = [each._replace(values=each.values[:, -1:]) for each in trees]

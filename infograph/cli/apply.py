@@ -280,6 +280,8 @@ def _rows(found: Predictions) -> list[Any]:
 
     shown = [map(cell_text, values[:SHOWN].tolist()) for values in found.columns.values()]
     texts = [place for place, name in enumerate(found.columns) if name in ("problem", "smiles")]
-    rows = table([*map(found.header, found.columns)], zip(*shown, strict=True), texts=texts)
+    short = (" low", " high")  # beside a prediction, whose unit they have
+    heads = [name if name.endswith(short) else found.header(name) for name in found.columns]
+    rows = table(heads, zip(*shown, strict=True), texts=texts)
     more = f"... and {len(found) - SHOWN:,} more; --out FILE writes all of them."
     return [rows, more] if len(found) > SHOWN else [rows]

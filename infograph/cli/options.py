@@ -11,7 +11,8 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ import typer
 
 import infograph
 from infograph.cli.output import Output, say_rejected, show
+from infograph.errors import InvalidGraph
 from infograph.progress import Report
 
 if TYPE_CHECKING:
@@ -172,7 +174,7 @@ class ReadingOptions:
     ) -> infograph.GraphSet:
         """The graphs of a source; what was left out is said."""
         columns = columns or ColumnOptions()
-        with Report() as report:
+        with Report() as report, _hint(errors == "raise"):
             graphs = infograph.read_graphs(
                 source,
                 errors="raise" if errors in (None, "raise") else "skip",
@@ -193,7 +195,19 @@ class ReadingOptions:
 
     def reader(self, source: str | None) -> Callable[[infograph.Schema | None], infograph.GraphSet] | None:
         """What reads the source, once it is known how."""
-        return None if source is None else lambda schema: self.read(source, schema=schema)
+        return None if source is None else lambda schema: self.read(source, errors=None, schema=schema)
+
+
+@contextmanager
+def _hint(useful: bool) -> Iterator[None]:
+    """Let a bad graph say how to do without it."""
+    try:
+        yield
+    except InvalidGraph as bad:
+        if not useful or bad.index is None:
+            raise
+        problem = f"{bad.problem}; --errors skip leaves such graphs out"
+        raise InvalidGraph(problem, index=bad.index, graph_id=bad.graph_id) from None
 
 
 def _unit(text: str) -> tuple[str, str]:
@@ -269,6 +283,7 @@ class LabelOptions:
     validate_on: Annotated[int | None, learns("So many choose the epoch; all judge.", "all")] = None
     early_stopping: Annotated[int | None, learns("Epochs without improvement.", "50")] = None
     n_models: Annotated[int | None, learns("Networks of an ensemble.", "1")] = None
+    n_splits: Annotated[int | None, learns("Draws of labels by which auto chooses.", "1")] = None
     init_from: Annotated[Path | None, learns("Start from its encoder.", "MODEL")] = None
     transfer: Annotated[Layers | None, learns("Layers of InfoGraph*'s term.", "random")] = None
     duplicates: Annotated[Duplicates | None, learns("Molecules that stand there twice.")] = None
@@ -323,7 +338,7 @@ class LabelOptions:
                 f"--task classification where whole numbers are classes",
                 "objective",
             )
-        own = ("lam", "early_stopping", "n_models", "transfer", "unlabelled")
+        own = ("lam", "early_stopping", "n_models", "n_splits", "transfer", "unlabelled")
         given: dict[str, Any] = {**model.settings(columns), **{name: getattr(self, name) for name in own}}
         given["objective"] = "infograph*" if self.objective == "infograph-star" else self.objective
         given["init_from"] = None if self.init_from is None else str(self.init_from)

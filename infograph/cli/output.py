@@ -83,7 +83,8 @@ def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Ta
 
 def error_table(rows: Sequence[ErrorRow]) -> Table:
     """Figures of methods, the first of which is the model; of many columns of classes only their mean."""
-    from infograph.learn.judging import AUC, PRECISION, RMSE
+    from infograph.data.units import split_header
+    from infograph.learn.judging import AUC, PRECISION, RMSE, in_digits
 
     means = [row for row in rows if row.target.startswith("mean of ")]
     rows = means or rows
@@ -91,11 +92,11 @@ def error_table(rows: Sequence[ErrorRow]) -> Table:
     chosen = RMSE if RMSE in figures else AUC if AUC in figures else figures[0]
 
     def number(value: float, name: str) -> str:
-        return "" if math.isnan(value) else f"{100 * value:.1f}" if name == WRONG else f"{value:.3g}"
+        return f"{100 * value:.1f}" if name == WRONG and value == value else in_digits(value, name)
 
     def named(row: ErrorRow) -> str:
-        own = row.unit and row.unit != WRONG and f"[{row.unit}]"
-        return f"{row.target} {own}" if own and not row.target.endswith(own) else row.target
+        plain = row.unit in ("", WRONG) or split_header(row.target)[1]
+        return row.target if plain else f"{row.target} [{row.unit}]"
 
     several = len({row.target for row in rows}) > 1
     head = [*(["target"] * several), "method" if several else named(rows[0])]
@@ -167,8 +168,11 @@ def in_options(text: str) -> str:
     unknown = re.fullmatch(r"'(\w+)' is no parameter of (.+)", text)
     if unknown:
         return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
+    flags = {"stereo=True": "--stereo", "stereo=False": "--no-stereo", " id= ": " --id-column "}
+    for spelled, flag in flags.items():
+        text = text.replace(spelled, flag)
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models|task|interval|duplicates"
+    names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 
@@ -177,7 +181,7 @@ def plain_warnings() -> Iterator[None]:
     """Warnings as a line each, without the file they come from."""
 
     def line(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+        print(f"Warning: {in_options(' '.join(str(message).split()))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=UnknownCategoryWarning)

@@ -126,16 +126,17 @@ def _learn_labels(
             **keep,
         )
         learned.model.save(out)
-        write_report(learned, out, notes=notes, announce=announce)
+        write_report(learned, out, notes=[in_options(note) for note in notes], announce=announce)
     for note in gaps(learned.rows, parts):
         say(note)
     epochs = len(learned.model.history_)
+    trained = "" if learned.model.inputs_ else f"; {epochs} epoch{'s' * (epochs != 1)}"
     several = len(learned.verdicts) > 1
     lines: list[Any] = [
         error_table(learned.rows),
-        *_choice(learned.model),
+        *filter(None, [learned.model.choice_]),
         *(f"{each.target}: {each}" if several else str(each) for each in learned.verdicts),
-        f"{out}: {parts.in_words}; {epochs} epoch{'s' * (epochs != 1)}{opt.used(learned.model.schema_)}",
+        f"{out}: {parts.in_words}{trained}{opt.used(learned.model.schema_)}",
         f"Report: {out / 'report.html'}",
     ]
     if learned.trials:
@@ -146,13 +147,6 @@ def _learn_labels(
             tried.append([*values, f"{each.error:.4g}", "chosen" if each is best else ""])
         lines.insert(0, table((*best.settings, "validation", ""), tried))
     return {"model": out, **learned.to_dict()}, lines
-
-
-def _choice(model: Any) -> Iterator[str]:
-    """What objective="auto" chose, and why."""
-    if model.chosen_:
-        errors = ", ".join(f"{name} {error:.4g}" for name, error in model.errors_.items())
-        yield f"Chosen by the error on graphs that were held out: {model.chosen_} ({errors})."
 
 
 @contextmanager

@@ -80,7 +80,8 @@ def _molecules(graphs: GraphSet, smiles: str) -> Iterator[tuple[str, Any]]:
     if found is None or found.kind == "float":
         have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none"
         raise SchemaMismatch(
-            f"fingerprints need SMILES in the graph column {smiles!r} (smiles=); these graphs have: {have}"
+            f"fingerprints and descriptors need SMILES in the graph column {smiles!r} (smiles=); these "
+            f"graphs have: {have}"
         )
     with _rdkit("rdBase").BlockLogs():
         for row, text in enumerate(graphs.values("graph", smiles).tolist()):

@@ -173,14 +173,24 @@ def check_numbers(graphs: GraphSet, column: Column) -> None:
         return
     values = graphs.values("graph", column.name)
     known = np.flatnonzero(~missing(values))
-    odd = [row for row in known if isinstance(values[row], str) and as_number(values[row]) is None]
+    odd = [row for row in known if isinstance(values[row], str) and not _spells_number(values[row])]
     if 0 < len(odd) < len(known) / 2:
         first, row = str(values[odd[0]]), int(odd[0])
+        others = {str(values[each]) for each in odd} - {first}
+        advice = f"correct it, leave the cell empty, or pass unlabelled={first!r} ({len(odd):,} such values)"
+        if others:
+            which = listed([first, *sorted(others)], 3)
+            advice = f"correct {len(odd):,} such values ({which}), or leave the cells empty"
         raise BadCell(
             f"the column {column.name!r} holds numbers, but that of {_where(graphs, row)} is {first!r}: "
-            f"correct it, leave the cell empty, or pass unlabelled={first!r} ({len(odd):,} such values)",
+            f"{advice}",
             row,
         )
+
+
+def _spells_number(text: str) -> bool:
+    """Whether a text is a number, perhaps with a decimal comma."""
+    return as_number(text.replace(",", ".") if text.count(",") == 1 else text) is not None
 
 
 def as_classes(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -203,9 +213,10 @@ def class_name(value: Any) -> str:
     return " ".join(str(value).split())
 
 
-def listed(classes: Sequence[Category]) -> str:
+def listed(classes: Sequence[Category], most: int = 8) -> str:
     """The first few classes, as a message names them."""
-    return ", ".join(map(repr, classes[:8])) + (f" and {len(classes) - 8} more" if len(classes) > 8 else "")
+    more = f" and {len(classes) - most} more" if len(classes) > most else ""
+    return ", ".join(map(repr, classes[:most])) + more
 
 
 # ---- whatever a user gives as y
@@ -363,7 +374,8 @@ def numeric_targets(
             value = value.item() if hasattr(value, "item") else value
             if not isinstance(value, Real | Decimal):
                 where = f"{raw.names[column]!r} of {_where(graphs, row)}"
-                raise BadCell(f"the target {where} is {value!r}, no number; classes need a classifier", row)
+                what = "correct it, or make it None; classes need a classifier"
+                raise BadCell(f"the target {where} is {value!r}, no number: {what}", row)
             values[row, column] = to_float(value)
     large = np.argwhere(np.abs(values) > LARGEST).tolist()
     for row, column in large:
@@ -607,8 +619,8 @@ def _encode(
     n_distinct = len(set(given))
     if n_distinct > FEW and 2 * n_distinct > len(given) and any(isinstance(label, float) for label in given):
         raise InvalidTarget(
-            f"the label {name!r} has {n_distinct} different values in {len(given)} labelled graphs: this "
-            "looks like a regression target; use InfoGraphRegressor, or give classes as integers"
+            f"the label {name!r} has {n_distinct} different numbers in {len(given)} labelled graphs: "
+            f"regression? Use InfoGraphRegressor, or task='regression'; classes are given as integers"
         )
     found = [int(each) if isinstance(each, float) and each.is_integer() else each for each in given]
     for row, label in zip(np.flatnonzero(known).tolist(), found, strict=True):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infograph.errors import InvalidParameter
-from infograph.objectives.vectors import least_squares
+from infograph.objectives.heads import least_squares
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.floating[Any]]
@@ -119,14 +120,14 @@ class ErrorBars:
 
 def conformal_quantile(scores: Floats, level: float, name: str = "interval") -> float:
     """What a new score does not exceed in a share `level` of cases, if it is drawn as these are. (n,)."""
-    if not 0 < level < 1:
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise InvalidParameter(f"{name}={level!r}: expected a share such as 0.9")
     place = math.ceil(level * (len(scores) + 1))
     if place > len(scores):
         needed = math.ceil(level / (1 - level))
         raise InvalidParameter(
             f"{name}={level:g} needs the errors of at least {needed} graphs that the model did not learn "
-            f"from; there are {len(scores)}: hold more out for validation"
+            f"from; there are {len(scores)}: label or hold out more, or ask for less"
         )
     return float(np.sort(scores)[place - 1])
 

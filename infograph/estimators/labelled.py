@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import math
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -21,54 +17,37 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor
 
 from infograph.data.convert import as_graphset
-from infograph.data.fingerprints import descriptor_names, morgan_fingerprints, rdkit_descriptors
+from infograph.data.fingerprints import descriptor_names
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
-from infograph.data.labels import (
-    ClassTargets,
-    Targets,
-    check_unlabelled,
-)
-from infograph.data.molecules import SMILES
+from infograph.data.labels import ClassTargets, Targets, check_unlabelled
 from infograph.data.schema import Category
-from infograph.errors import InvalidParameter, InvalidTarget, UnknownCategoryWarning
+from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
 from infograph.estimators.base import BadRows, GraphPredictor
+from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
+from infograph.estimators.members import Data, fit_head, network_outputs, train_network
 from infograph.estimators.offset import Offset
 from infograph.estimators.removal import contributions
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives import OBJECTIVES
+from infograph.objectives.heads import Standardised, read_head
 from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Objective, Predictor, Regression, Task
-from infograph.objectives.vectors import Vectors, read_head
-from infograph.parameters import changed, check_parameters, frozen
-from infograph.progress import AREA, ERROR, Epoch, ProgressReport, Watcher, validation_unit
+from infograph.objectives.vectors import Vectors
+from infograph.parameters import check_parameters, frozen
+from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
-from infograph.train.loop import Cosine, Plateau, compute, own_noise, step_loader, train
+from infograph.train.loop import Cosine, Plateau
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
-NETWORK = "infograph*"  # that objective="auto" tries beside "vectors"
-CLEARLY = 0.9  # of the error of vectors, at most, where a network is chosen instead
-HELD_OUT = 0.2  # of the labelled graphs, to choose by
 MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
 AS_LEARNED = {"hydrogens": False, "stereo": False}  # how molecules are for the pre-trained model
-SEEN = 0.8  # of the labelled graphs, by each head of an ensemble
-FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
-BATCHES = (20, 128)  # labelled graphs per update, at least and at most
 SCHEDULES: dict[str, Any] = {"cosine": Cosine, "plateau": Plateau}
 ELEMENT = "element"  # its categories are the periodic table, so that all sets of molecules look alike
-
-
-class Data(NamedTuple):
-    """What a network learns from."""
-
-    graphs: GraphSet
-    values: Tensor  # (G, T) or (G,)
-    labelled: IntArray
-    everyone: IntArray  # who is learned from without labels
 
 
 class Judged(NamedTuple):
@@ -93,6 +72,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "early_stopping": [Interval(Integral, 1, None, closed="left"), None],
         "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "n_models": [Interval(Integral, 1, None, closed="left")],
+        "n_splits": [Interval(Integral, 1, None, closed="left")],
+        "averaging": [Interval(Real, 0, 1, closed="neither"), None],
+        "thaw_after": [Interval(Integral, 0, None, closed="left")],
+        "descriptors": [StrOptions({"rdkit"}), None],
         "offset": [StrOptions({"auto"}), None],
         "class_weight": [StrOptions({"balanced"}), Mapping, None],
         "random_state": [SEED],
@@ -121,7 +104,11 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         early_stopping: int | None = 50,
         steps_per_epoch: int | None = None,
         n_models: int = 1,
+        n_splits: int = 1,
+        averaging: float | None = None,
         init_from: Any = None,
+        thaw_after: int = 0,
+        descriptors: Literal["rdkit"] | None = None,
         offset: Literal["auto"] | None = "auto",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         node_columns: Sequence[str] | None = None,
@@ -142,7 +129,11 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.early_stopping = early_stopping
         self.steps_per_epoch = steps_per_epoch
         self.n_models = n_models
+        self.n_splits = n_splits
+        self.averaging = averaging
         self.init_from = init_from
+        self.thaw_after = thaw_after
+        self.descriptors = descriptors
         self.offset = offset
         self.class_weight = class_weight
         self.node_columns = node_columns
@@ -199,6 +190,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _forget(self) -> None:
         """Be as before the first `fit` in all that it may leave unset."""
         self.chosen_, self.errors_, self.inputs_, self.head_, self.heads_ = "", {}, "", "", {}
+        self._descriptors = ()
 
     def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
         """What is left of the targets."""
@@ -236,6 +228,11 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """
         check_parameters(self)
         check_unlabelled(self.unlabelled)
+        if self.thaw_after and self.init_from is None and not isinstance(self._parts()["objective"], Vectors):
+            raise InvalidParameter(
+                f"thaw_after={self.thaw_after} would leave an encoder with fresh weights as it is: say with "
+                f"init_from where to start, such as init_from='molecules'"
+            )
         self._forget()
         if self.objective == "auto":
             return self._choose(
@@ -249,55 +246,71 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             given = as_graphset(validation[0], schema=self.schema_)
             held_out = given, self._targets_like(targets, validation[1], given)
         elif validation is not None:
-            chosen = _hold_out(validation, targets, labelled, self.random_state)
+            chosen = hold_out(validation, targets, labelled, self.random_state)
             labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
             held_out = known[chosen], targets.of(chosen)
         self.offset_ = self._offset_of(known, targets, labelled)
         values, task = self._learnable(self._rest(targets, known), labelled)
-        keep: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "identity": {}}
-        if checkpoint is not None:
-            identity = self._run_settings() | {"labelled graphs": len(labelled)}
-            for name, each in (("training", (known, targets)), ("validation", held_out)):
-                if each is not None:
-                    identity[f"{name} graphs"] = len(each[0])
-                    identity[f"checksum of the {name} graphs"] = fingerprint(each[0])
-                    identity[f"checksum of the {name} labels"] = each[1].checksum
-            keep["identity"] = identity
         self.models_, self.history_, self._elements = [], [], elements_of(known)
+        self._descriptors = descriptor_names() if self.descriptors else ()
         self._unseen: tuple[IntArray, Rows] | None = None
-        for member in range(self.n_models):
-            data = Data(known, values, labelled, everyone)
-            history = self._train(member, make_encoder, task, data, held_out, watchers, **keep)
-            extra = {"model": float(member + 1)} if self.n_models > 1 else {}
-            self.history_ += [{**extra, **record} for record in history]
+        data = Data(known, values, labelled, everyone, held_out, task, make_encoder)
+        identity = {} if checkpoint is None else self._identity(data, targets)
+        unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
+        with ProgressReport(unit=unit, runs=self.n_models) if self.verbose else nullcontext() as report:
+            told: list[Watcher] = [*watchers] if report is None else [report, *watchers]
+            self._fit_members(data, told, checkpoint, {"resume": resume, "identity": identity})
         if self._unseen is not None:
             rows, unseen = self._unseen
             self._calibrate(Judged(known[rows], targets.of(rows), unseen[None]), known[rows])
         elif held_out is not None:
-            outputs = np.stack([self._network_outputs(model, held_out[0]) for model in self.models_])
+            outputs = np.stack([network_outputs(self, model, held_out[0]) for model in self.models_])
             self._calibrate(Judged(*held_out, outputs), known[everyone])
         del self._unseen
         return self
 
+    def _fit_members(
+        self, data: Data, watchers: Sequence[Watcher], checkpoint: str | Path | None, keep: dict[str, Any]
+    ) -> None:
+        """Train the networks, or find their heads."""
+        objective = self._parts()["objective"]
+        if objective.for_classes and isinstance(data.task, Regression):
+            raise InvalidParameter(f"objective={self.objective!r} is for classes: use InfoGraphClassifier")
+        for member in range(self.n_models):
+            seed, own = self.random_state + member, {"checkpoint": checkpoint, **keep}
+            if checkpoint is not None and self.n_models > 1:
+                folder = own["checkpoint"] = Path(checkpoint) / MEMBER.format(member + 1)
+                own["resume"] = keep["resume"] and (member == 0 or (folder / FILE).is_file())
+            head = isinstance(objective, Vectors)
+            history = (fit_head if head else train_network)(self, data, watchers, seed, own)
+            extra = {"model": float(member + 1)} if self.n_models > 1 else {}
+            self.history_ += [{**extra, **record} for record in history]
+
+    def _identity(self, data: Data, targets: AnyTargets) -> dict[str, Any]:
+        """What must not differ between a checkpoint and the run that goes on from it."""
+        identity = self._run_settings() | {"labelled graphs": len(data.labelled)}
+        for name, each in (("training", (data.graphs, targets)), ("validation", data.held_out)):
+            if each is not None:
+                identity[f"{name} graphs"] = len(each[0])
+                identity[f"checksum of the {name} graphs"] = fingerprint(each[0])
+                identity[f"checksum of the {name} labels"] = each[1].checksum
+        return identity
+
     def _choose(self, graphs: Any, y: Any, validation: Any, keep: dict[str, Any]) -> Self:
-        """Fit both, hold some labelled graphs out, and be the network where it has clearly less error."""
-        held_out, fitted = HELD_OUT if validation is None else validation, {}  # type: Any, dict[str, Self]
-        simple = changed(self, {"objective": "vectors"})
-        simple.init_from = simple._donor(graphs, keep["watchers"])  # is fitted once
-        fitted["vectors"] = copy.copy(simple).fit(graphs, y, validation=held_out)
-        network = changed(self, {"objective": NETWORK})
-        fitted[NETWORK] = network.fit(graphs, y, validation=held_out, **keep)
-        errors = {name: _choosing_error(model.history_) for name, model in fitted.items()}
-        chosen = NETWORK if errors[NETWORK] < CLEARLY * errors["vectors"] else "vectors"
-        best = fitted[chosen]
-        if best.inputs_ and validation is None:  # nothing is left to choose: learn from all
-            best = simple.fit(graphs, y)
+        """Be the better of a head on vectors and of a network."""
+        best, errors = choose(self, graphs, y, validation, keep)
         settings = self.get_params(deep=False)
         for name, value in vars(best).items():
             if name not in settings:
                 setattr(self, name, value)
-        self.chosen_, self.errors_ = chosen, errors
+        self.chosen_, self.errors_ = SIMPLE if best.inputs_ else NETWORK, errors
         return self
+
+    @property
+    def choice_(self) -> str:
+        """Which objective="auto" chose, and why, as a sentence; empty where it had nothing to choose."""
+        chosen = SIMPLE if self.inputs_ else NETWORK
+        return in_words(self.errors_, chosen, self.n_splits) if self.errors_ else ""
 
     def _start(self, graphs: Any, watchers: Sequence[Watcher]) -> tuple[GraphSet, Callable[[], GraphEncoder]]:
         """The graphs, and what makes encoders for them; remembers schema and encoder."""
@@ -333,128 +346,6 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         some = np.sort(np.random.default_rng(self.random_state).permutation(len(known))[:MOST_FITTED])
         return InfoGraph(**{name: getattr(self, name) for name in beside}).fit(known[some], watchers=watchers)
 
-    def _solve(
-        self, predictor: Predictor, objective: Vectors, task: Task, data: Data, held_out: Any, seed: int
-    ) -> list[Epoch]:
-        """Fit the head of a predictor whose encoder stays as it is; the history has one record."""
-        began, rows = time.perf_counter(), data.labelled
-        if self.n_models > 1:  # networks of an ensemble differ in the labels that they see
-            few = np.random.default_rng(seed).permutation(rows)[: max(2, round(SEEN * len(rows)))]
-            rows = np.sort(few)
-        learned, values = data.graphs[rows], data.values[rows].cpu().numpy()
-        molecules = learned.schema.column("graph", SMILES.name) is not None
-        if not self.inputs_:  # the first network chooses for all
-            self._descriptors = descriptor_names() if "descriptors" in objective.needs(molecules) else ()
-        else:
-            objective = replace(objective, inputs=self.inputs_, head=cast(Any, self.head_))
-        parts = {part: self._input(part, learned, predictor.encoder) for part in objective.needs(molecules)}
-        solved = objective.solve(parts, values, task, seed)
-        predictor.head = solved.head.to(choose_device(self.device)).eval()
-        self.inputs_, self.head_ = solved.inputs, solved.kind
-        self._unseen = self._unseen or (rows, solved.unseen)
-        record: Epoch = {"epoch": 1, "loss": min(solved.errors.values())}
-        self.heads_ = self.heads_ or solved.errors
-        if held_out is not None:
-            outputs = self._network_outputs(predictor, held_out[0])
-            record |= self._figures(self._finish(outputs, held_out[0]), held_out[1])
-        return [{**record, "seconds": time.perf_counter() - began}]
-
-    def _input(self, part: str, graphs: GraphSet, encoder: GraphEncoder) -> NDArray[Any]:
-        """One of the inputs of a head, for every graph. (G, F)."""
-        if part == "fingerprints":
-            return np.log1p(morgan_fingerprints(graphs, counts=True).astype(np.float32))
-        if part == "descriptors":
-            found = rdkit_descriptors(graphs, self._descriptors)
-            return np.asarray(np.sign(found) * np.log1p(np.abs(found)))
-        encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
-        return compute(encoder, encoder.source(graphs, choose_device(self.device)), encode)
-
-    def _network_outputs(
-        self, model: Predictor, graphs: GraphSet, given: Mapping[str, NDArray[Any]] = MappingProxyType({})
-    ) -> NDArray[np.float32]:
-        """What a network gives for graphs; inputs of a head that are `given` are not made."""
-        if not self.inputs_:
-            return compute(model, self._source(graphs), model)
-        asked = self.inputs_.split("+")
-        rows = [given[p] if p in given else self._input(p, graphs, model.encoder) for p in asked]
-        with torch.no_grad():
-            table = torch.from_numpy(np.hstack(rows).astype(np.float32)).to(choose_device(self.device))
-            return np.asarray(model.head(table).cpu().numpy())
-
-    def _train(
-        self,
-        member: int,
-        make_encoder: Callable[[], GraphEncoder],
-        task: Task,
-        data: Data,
-        held_out: tuple[GraphSet, AnyTargets] | None,
-        watchers: Sequence[Watcher],
-        checkpoint: str | Path | None,
-        resume: bool,
-        identity: dict[str, Any],
-    ) -> list[Epoch]:
-        """Train one network and give its history."""
-        parts, seed, device = self._parts(), self.random_state + member, choose_device(self.device)
-        objective, schedule = parts["objective"], parts["schedule"]
-        if objective.for_classes and isinstance(task, Regression):
-            raise InvalidParameter(f"objective={self.objective!r} is for classes: use InfoGraphClassifier")
-        if isinstance(objective, Vectors):
-            self.models_.append(Predictor(make_encoder(), task.n_outputs).to(device).eval())
-            return self._solve(self.models_[-1], objective, task, data, held_out, seed)
-        with own_noise(seed):
-            make = lambda: Predictor(make_encoder(), task.n_outputs)  # noqa: E731
-            network = objective.build(make, task).to(device)
-        predictor: Any = network[objective.predicts]
-        predictor.encoder.check_sees(self.schema_)
-        self.models_.append(predictor)
-        size, usual = self.batch_size, min(max(BATCHES[0], len(data.labelled) // FEWEST), BATCHES[1])
-        size = usual if isinstance(size, str) else size
-        loader = step_loader(
-            predictor.encoder.source(data.graphs, device),
-            data.values.to(device),
-            data.labelled,
-            data.everyone if objective.needs_unlabelled else data.everyone[:0],
-            batch_size=size,
-            n_updates=self.steps_per_epoch or max(-(-len(data.labelled) // size), FEWEST),
-            seed=seed,
-        )
-        validate: Callable[[], Epoch] | None = None
-        if held_out is not None:
-            judged = predictor.encoder.source(held_out[0], device)
-
-            def validate() -> Epoch:
-                outputs = compute(predictor, judged, predictor)
-                return self._figures(self._finish(outputs, held_out[0]), held_out[1])
-
-        if checkpoint is not None and self.n_models > 1:
-            checkpoint = Path(checkpoint) / MEMBER.format(member + 1)
-            resume = resume and (member == 0 or (checkpoint / FILE).is_file())
-        optimiser = torch.optim.Adam(
-            [p for p in network.parameters() if p.requires_grad],
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            fused=True,
-        )
-        unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
-        with ProgressReport(unit=unit) if self.verbose else nullcontext() as report:
-            return train(
-                network,
-                optimiser,
-                loader,
-                lambda step: objective.loss(network, step, task),
-                epochs=self.epochs,
-                seed=seed,
-                checkpoint=checkpoint,
-                resume=resume,
-                identity=identity,
-                rate=lambda errors: schedule.rate(self.lr, errors, self.epochs),
-                stop_after=None if held_out is None else self.early_stopping,
-                validate=validate,
-                after_update=lambda number: objective.after_update(network, number),
-                watchers=[*watchers] if report is None else [report, *watchers],
-                model=self,
-            )
-
     # ---- predictions and vectors
 
     @property
@@ -474,7 +365,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _members(self, graphs: GraphSet) -> NDArray[np.float64]:
         """What every network predicts for graphs that fit the schema. (M, G, T) or (M, G, C)."""
         self._check_elements(graphs)
-        outputs = [self._network_outputs(model, graphs) for model in self.models_]
+        outputs = [network_outputs(self, model, graphs) for model in self.models_]
         return np.stack([self._finish(each, graphs) for each in outputs])
 
     def _outputs(self, graphs: GraphSet) -> Rows:
@@ -527,7 +418,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.models_ = []
 
         def make() -> Predictor:
-            return Predictor(encoder.build(self.schema_, self.dim), self._n_outputs)
+            empty = np.zeros(len(self._descriptors))
+            scaled = Standardised(empty, empty) if len(empty) and not self.inputs_ else None
+            return Predictor(encoder.build(self.schema_, self.dim), self._n_outputs, scaled)
 
         for member in range(self.n_models):
             own = {n.removeprefix(f"{member}."): v for n, v in state.items() if n.startswith(f"{member}.")}
@@ -562,33 +455,6 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         return {**super()._fitted_settings(), **built, "n_models": len(self.models_)}
 
 
-def _hold_out(share: Any, targets: AnyTargets, labelled: IntArray, seed: int) -> IntArray:
-    """Some of the labelled graphs, drawn at random; of classes about the same share each, never all."""
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
-        given = repr(share) if isinstance(share, Real | str) else f"a {type(share).__name__}"
-        raise InvalidParameter(f"validation is {given}: expected a tuple (graphs, y), or a share such as 0.1")
-    count = max(1, round(float(share) * len(labelled)))
-    order = np.random.default_rng([seed, len(labelled)]).permutation(labelled)
-    if isinstance(targets, ClassTargets):  # they take turns by their size, and the last of each class stays
-        codes = targets.codes[order]
-        rank, size = np.empty(len(codes)), np.bincount(codes)[codes]
-        for code in np.unique(codes):
-            rank[codes == code] = np.arange(np.sum(codes == code))
-        turns = np.argsort((rank + 0.5) / size, kind="stable")
-        order = order[turns[rank[turns] < size[turns] - 1]]
-    if len(order) < count or len(labelled) - count < 2:
-        raise InvalidTarget(
-            f"validation={share}: {len(labelled)} labelled graphs are too few to hold {count} of them out"
-        )
-    return np.sort(order[:count])
-
-
-def _choosing_error(history: Sequence[Epoch]) -> float:
-    """The error of the epoch that was kept: by ROC-AUC where there is one."""
-    best = min(history, key=lambda record: record.get(ERROR, math.inf))
-    return 1 - best[AREA] if not math.isnan(best.get(AREA, math.nan)) else best.get(ERROR, math.inf)
-
-
 def elements_of(graphs: GraphSet) -> list[str]:
     """The elements that occur in molecules an encoder sees them of; none in other graphs."""
     column = graphs.schema.column("node", ELEMENT)
@@ -596,3 +462,12 @@ def elements_of(graphs: GraphSet) -> list[str]:
         return []
     found = np.unique(graphs.node[ELEMENT])
     return [str(column.categories[code]) for code in found.tolist() if code != column.unknown]
+
+
+def has_others(graphs: GraphSet, elements: Sequence[str]) -> NDArray[np.bool_]:
+    """Which molecules have an element beside these; no other graphs. (G,)."""
+    if not elements:
+        return np.zeros(len(graphs), bool)
+    categories: Any = getattr(graphs.schema.column("node", ELEMENT), "categories", ())
+    other = np.array([*(each not in elements for each in categories), True])  # the last one is unknown
+    return np.bincount(graphs.node_graph, other[graphs.node[ELEMENT]], len(graphs)) > 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import ELEMENT, HYDROGENS
 from infograph.data.schema import Column, Schema
-from infograph.objectives.vectors import completed, least_squares, missed
+from infograph.objectives.heads import completed, least_squares, missed
 
 Floats = NDArray[np.float64]
 WORTH = 0.95  # of the mean's squared error, at most, on graphs that were left out

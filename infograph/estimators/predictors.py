@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import (
     ClassTargets,
@@ -31,7 +32,7 @@ from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import BadRows
 from infograph.estimators.folder import State
 from infograph.estimators.intervals import MOST, ErrorBars, conformal_quantile
-from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised
+from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised, has_others
 from infograph.estimators.offset import Offset
 from infograph.objectives.objective import Classification, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors
@@ -51,8 +52,8 @@ class InfoGraphRegressor(SemiSupervised):
 
     Args:
         objective: "auto" fits "vectors" and "infograph*" and is the second where that has a tenth less error
-            on validation graphs, or on a fifth of the labelled ones where there are none; `chosen_` and
-            `errors_` say which and why. "vectors" or `Vectors(...)` is a simple head (ridge, a Gaussian
+            on validation graphs, or on a fifth of the labelled ones where there are none; `choice_` says
+            which and why. "vectors" or `Vectors(...)` is a simple head (ridge, a Gaussian
             process, support vectors, a forest) on vectors that were made without labels. As the paper
             compares them: "infograph*" or `InfoGraphStar(lam=1e-4, ...)` (Eq. 7-8), "infograph" or
             `InfoGraphWithLabels(...)` (Eq. 6), "mean-teacher" or `MeanTeacher(...)`, "supervised"; from its
@@ -74,8 +75,17 @@ class InfoGraphRegressor(SemiSupervised):
         steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.
         n_models: networks that are trained, from seeds `random_state`, `random_state + 1` ...; predictions
             are their mean, and `return_std` gives their spread.
+        n_splits: of objective="auto": by so many draws of a fifth of the labelled graphs it is chosen, each
+            with two trainings; validation graphs then have no part in the choice. 1 for one draw, or for the
+            validation graphs.
+        averaging: the decay of an exponential average of a network's weights over updates, such as 0.99,
+            which is validated and kept instead of the last weights; None for none, as in the paper.
         init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
             encoder (architecture, columns and weights) is the start; its settings here are ignored.
+            "molecules" is the model in the package.
+        thaw_after: epochs in which the encoder of `init_from` stays as it is, and the head alone learns.
+        descriptors: "rdkit" puts RDKit's descriptors of molecules, scaled by the labelled ones, behind the
+            graph vector that a network's head sees; heads of "vectors" choose by themselves.
         offset: "auto" fits numbers to counts of atoms and bonds (of node and edge labels elsewhere) first,
             where that is better than the mean on labelled graphs that are left out, and networks learn the
             rest; None for no such part, as in the paper. Classes have none.
@@ -93,7 +103,8 @@ class InfoGraphRegressor(SemiSupervised):
         history_: one record per epoch: every loss term and, as "validation", the mean absolute error of the
             validation graphs in the target's unit (of several targets: the mean, each in its deviations).
         schema_: what the graphs must look like.
-        chosen_, errors_: by objective="auto": which, and the errors on graphs that were held out.
+        chosen_, errors_, choice_: by objective="auto": which, the errors on graphs that were held out, and a
+            sentence on both.
         inputs_, head_, heads_: of objective="vectors": what its head sees, its kind, and the share of the
             variance that each head missed of graphs left out.
         offset_: the part by composition; None where there is none.
@@ -126,23 +137,27 @@ class InfoGraphRegressor(SemiSupervised):
         if interval is not None and return_std:
             raise InvalidParameter("interval and return_std: ask for one of them")
         both: tuple[Rows, ...] = self._with_spread(graphs, errors) if interval is None else ()
-        found = both or self._with_bounds(graphs, float(interval or 0), errors)
+        found = both or self._with_bounds(graphs, interval, errors)
         return tuple(each[:, 0] for each in found) if self._single else found
 
     def unlike(self, graphs: Any) -> NDArray[np.bool_]:
-        """Which graphs are unlike all whose errors are known: bounds promise nothing for them. (G,)."""
+        """Which graphs are unlike all whose errors are known: bounds promise nothing for them. (G,).
+
+        Such as are farther from these than nearly all of these from each other, or have another element.
+        """
         if self.error_bars_ is None:
             raise InvalidParameter(
                 "no errors are known: fit with validation=0.2, or with objective='vectors'"
             )
-        return self.error_bars_.unlike(self.transform(graphs))
+        known = as_graphset(graphs, schema=self.schema_)
+        return self.error_bars_.unlike(self.transform(known)) | has_others(known, self._elements)
 
-    def _with_bounds(self, graphs: Any, level: float, errors: BadRows) -> tuple[Rows, ...]:
+    def _with_bounds(self, graphs: Any, level: Any, errors: BadRows) -> tuple[Rows, ...]:
         self._check_fitted()
         bars = self.error_bars_
         if bars is None:
             raise InvalidParameter(
-                f"interval={level:g}: how wrong this model is on graphs that it did not learn from is not "
+                f"interval={level}: how wrong this model is on graphs that it did not learn from is not "
                 f"known; fit it with validation=0.2, for instance, or with objective='vectors'"
             )
 

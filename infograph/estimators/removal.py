@@ -17,6 +17,7 @@ from infograph.data.colours import refine
 from infograph.data.graphset import GraphSet, IntArray, concatenate, pointer, ranges, recode
 from infograph.data.molecules import BOND, ELEMENT, SMILES, from_molecules
 from infograph.data.schema import Schema
+from infograph.estimators.members import network_outputs, part_of
 
 if TYPE_CHECKING:
     from infograph.estimators.labelled import SemiSupervised
@@ -38,7 +39,9 @@ def contributions(model: SemiSupervised, graphs: GraphSet) -> Floats:
     the mean of the labels, or equal probabilities.
     """
     parts = model.inputs_.split("+") if model.inputs_ else []
-    fixed = {part: model._input(part, graphs, model._encoder) for part in parts if part == "descriptors"}
+    fixed = {}
+    if "descriptors" in parts or (model._descriptors and not parts):
+        fixed["descriptors"] = part_of(model, "descriptors", graphs, model._encoder)
     atoms = _atoms(graphs) if "fingerprints" in parts else None
     whole = _predicted(model, graphs, fixed)
     told = np.zeros(0, np.int64)
@@ -95,7 +98,7 @@ def _predicted(model: SemiSupervised, graphs: GraphSet, given: dict[str, NDArray
     for network in model.models_:
         outputs = np.zeros((len(graphs), model._n_outputs), np.float32)
         if len(there):
-            outputs[there] = model._network_outputs(network, graphs[there], some)
+            outputs[there] = network_outputs(model, network, graphs[there], some)
         members.append(model._finish(outputs, graphs))
     return np.asarray(np.mean(members, axis=0))
 

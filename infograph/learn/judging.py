@@ -253,6 +253,11 @@ def _mean(values: Floats) -> Floats:
         return np.asarray(np.where(known, values, 0.0).sum(axis=-1) / known.sum(axis=-1))
 
 
+def in_digits(value: float, name: str) -> str:
+    """A figure as tables show it: errors with three digits, shares such as R2 with three decimals."""
+    return "" if math.isnan(value) else f"{value:.3g}" if name in IN_UNITS else f"{value:.3f}"
+
+
 def mean_of(names: Sequence[str]) -> str:
     """What the mean over targets is called."""
     return f"mean of {len(names)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from infograph.data.vectors import (
     graph_values,
     write_embeddings,
 )
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.base import GraphPredictor, a_model, check_embeds
 from infograph.io import check_writable, replaced_file
 from infograph.learn.judging import IN_UNITS, Figures, Judged, outputs_of, predicted_classes
@@ -166,7 +167,9 @@ def _number_columns(
 
 def _add_bounds(model: Any, graphs: GraphSet, level: float, found: Columns, units: dict[str, str]) -> None:
     """Lower and upper bounds beside the predictions, and which graphs they are doubtful for."""
-    bounds = [each.reshape(len(graphs), -1) for each in model.predict(graphs, interval=level)[1:]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownCategoryWarning)  # the predictions have given it
+        bounds = [each.reshape(len(graphs), -1) for each in model.predict(graphs, interval=level)[1:]]
     for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
         for values, suffix in zip(bounds, ("low", "high"), strict=True):
             title = f"{split_header(name)[0]} {suffix}"

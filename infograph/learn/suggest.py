@@ -16,11 +16,10 @@ from infograph.data.molecules import SMILES
 from infograph.data.units import split_header
 from infograph.errors import InvalidParameter
 from infograph.estimators.labelled import SemiSupervised
-from infograph.learn.predictions import ID, PROBABILITY, Predictions, check_predicts
+from infograph.learn.predictions import Predictions, check_predicts, predict_table
 
 Floats = NDArray[np.float64]
 LEVEL = 0.9  # of the intervals
-UNLIKE = "unlike training"
 CANDIDATES, REPRESENTED = 20_000, 2_000  # graphs of a pool that may be chosen, and that distances are to
 NAMED = 5  # graphs that a note lists
 ROUNDS = 8  # of the colours by which graphs without SMILES are told apart
@@ -65,12 +64,14 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
     measured = None if known is None else as_graphset(known, schema=model.schema_)
     graphs, notes = _new(graphs, measured)
     if n > len(graphs):
-        raise InvalidParameter(f"n={n}: {len(graphs):,} graphs are left to choose from; ask for fewer")
+        advice = "ask for fewer" if len(graphs) else "give a pool of others"
+        left = f"n={n}: {len(graphs):,} graphs are left to choose from; {advice}"
+        raise InvalidParameter(" ".join([f"{left}." if notes else left, *notes]))
     vectors = model.transform(graphs)
-    columns, units, unsure = _told(model, graphs, vectors)
+    told, unsure = _told(model, graphs)
     order = choose(vectors, unsure, n, None if measured is None else model.transform(measured))
-    table = {name: values[order] for name, values in columns.items()}
-    return Predictions(table, units, notes=tuple(notes))
+    table = {name: values[order] for name, values in told.columns.items()}
+    return Predictions(table, told.units, notes=tuple(notes))
 
 
 def choose(vectors: NDArray[Any], unsure: Floats, n: int, known: NDArray[Any] | None = None) -> list[int]:
@@ -104,36 +105,22 @@ def _squares(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(np.maximum(found, 0), np.float32)
 
 
-def _told(
-    model: SemiSupervised, graphs: GraphSet, vectors: NDArray[Any]
-) -> tuple[dict[str, NDArray[Any]], dict[str, str], Floats]:
-    """What is predicted of every graph, the units, and how unsure it is (G,)."""
-    columns: dict[str, NDArray[Any]] = {ID: graphs.ids}
-    if SMILES.name in graphs.graph:
-        columns[SMILES.name] = graphs.graph[SMILES.name]
-    units: dict[str, str] = {}
+def _told(model: SemiSupervised, graphs: GraphSet) -> tuple[Predictions, Floats]:
+    """What is predicted of every graph, and how unsure it is (G,)."""
+    own = [SMILES.name] if SMILES.name in graphs.graph else []
     if hasattr(model, "classes_"):
-        shares: Any = model.predict_proba(graphs)
-        predicted = model.predict(graphs).reshape(len(graphs), -1)
+        table, shares = predict_table(model, graphs, columns=own), np.asarray(model.predict_proba(graphs))
         sure = np.maximum(shares, 1 - shares) if model._several else shares.max(axis=1)[:, None]
-        for name, values, share in zip(model.target_names_, predicted.T, sure.T, strict=True):
-            columns[name] = values
-            columns[f"{PROBABILITY} {name}" if model._several else PROBABILITY] = share
         unsure = (1 - sure).mean(axis=1)
     else:
-        predict: Any = model.predict
-        middle, low, high = (x.reshape(len(graphs), -1) for x in predict(graphs, interval=LEVEL))
-        for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
-            stem = split_header(name)[0]
-            own = {name: middle, f"{stem} low": low, f"{stem} high": high}
-            columns |= {title: rows[:, place] for title, rows in own.items()}
-            units |= dict.fromkeys(own, unit) if unit else {}
+        table = predict_table(model, graphs, columns=own, interval=LEVEL)
+        stems = [split_header(name)[0] for name in model.target_names_]
+        wide = np.column_stack(
+            [table.columns[f"{stem} high"] - table.columns[f"{stem} low"] for stem in stems]
+        )
         spread = np.array(model.scaler_.scale)
-        unsure = ((high - low) / np.where(spread > 0, spread, 1.0)).mean(axis=1)
-    bars = getattr(model, "error_bars_", None)
-    if bars is not None:
-        columns[UNLIKE] = np.where(bars.unlike(vectors), "yes", "no").astype(object)
-    return columns, units, unsure / max(float(unsure.mean()), 1e-12)
+        unsure = (wide / np.where(spread > 0, spread, 1.0)).mean(axis=1)
+    return table, unsure / max(float(unsure.mean()), 1e-12)
 
 
 def _new(graphs: GraphSet, known: GraphSet | None) -> tuple[GraphSet, list[str]]:

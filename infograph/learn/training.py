@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPr
 from infograph.data.labels import Task
 from infograph.data.molecules import SMILES
 from infograph.data.units import graph_column
-from infograph.errors import InfoGraphError, InvalidParameter, TrainingDiverged
+from infograph.errors import InfoGraphError, InvalidParameter, InvalidTarget, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
 from infograph.learn.judging import Figures, Judged, Verdict, compare_pair, mean_figures, mean_of
@@ -130,8 +131,6 @@ def learn(
     fitting: dict[str, Any] = {"validation": chosen_by, "watchers": watchers}
     if grid and checkpoint is not None:
         raise InvalidParameter("a search over settings keeps no checkpoint: give each setting one value")
-    if estimator.objective in ("auto", "vectors"):  # no updates that would tell
-        announce(f"learning; a head of vectors takes about {_about(parts.n_labelled)}, networks say so")
     if not grid:
         model = estimator.fit(parts.train, parts.y, **fitting, checkpoint=checkpoint, resume=resume)
         return _judged(model, parts, references, announce)
@@ -154,12 +153,6 @@ def learn(
     if best is estimator:
         raise TrainingDiverged(f"all {len(settings)} combinations of {', '.join(grid)} diverged: lower lr")
     return _judged(best, parts, references, announce, tuple(trials))
-
-
-def _about(n_labelled: int) -> str:
-    """How long a head of vectors takes for so many molecules, on two cores."""
-    seconds = 10 + 0.03 * n_labelled
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _judged(
@@ -280,7 +273,7 @@ def _references(
         models[forest] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
     for name, model in models.items():
         announce(f"to compare with: {name}")
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(InvalidTarget):  # a forest regresses no two classes
             warnings.simplefilter("ignore")  # the model itself has said it
             yield name, model.fit(labelled, parts.y)
 

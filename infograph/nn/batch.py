@@ -137,6 +137,7 @@ class Batch:
     copies: Tensor  # (G,) how many of the graphs asked for are this one
     which: Tensor  # (B,) the distinct graph that each graph asked for is
     node_colour: Tensor | None = None  # (N,) last-round colour of every node, as asked for; only on request
+    beside: Tensor | None = None  # (B, F) numbers of the graphs asked for, that heads see behind vectors
 
     @property
     def members(self) -> SparseMatrix:

@@ -88,11 +88,22 @@ class MeanTeacher(WithSecondTerm):
             wanted = net.teacher(noisy(step.unlabelled, self.noise))
         return self._terms(step, supervised, "consistency", task.distance(outputs, wanted))
 
-    @torch.no_grad()
     def after_update(self, net: Any, number: int) -> None:
-        keep = min(1 - 1 / (number + 1), self.decay)
-        for own, student in zip(net.teacher.parameters(), net.predictor.parameters(), strict=True):
-            own.lerp_(student, 1 - keep)
+        follow(net.teacher, net.predictor, number, self.decay)
+
+
+@torch.no_grad()
+def follow(average: nn.Module, network: nn.Module, number: int, decay: float, *, norms: bool = False) -> None:
+    """Move averaged weights towards those after an update: the mean of all so far, then an exponential one.
+
+    With `norms` their statistics are averaged as well, for a network that computes none of its own.
+    """
+    move = 1 - min(1 - 1 / (number + 1), decay)
+    pairs: list[tuple[Tensor, Tensor]] = [*zip(average.parameters(), network.parameters(), strict=True)]
+    pairs += zip(average.buffers(), network.buffers(), strict=True) if norms else ()
+    for own, other in pairs:
+        if own.is_floating_point():
+            own.lerp_(other, move)
 
 
 @dataclass

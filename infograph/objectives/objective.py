@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from torch.nn.functional import (
 from infograph.data.graphset import IntArray
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder, xavier
+from infograph.objectives.heads import Standardised
 from infograph.parameters import Spec
 
 
@@ -82,15 +83,26 @@ class Encoding(NamedTuple):
 
 
 class Predictor(nn.Module):
-    """`head(H)`: two linear layers with a ReLU between, dim -> dim / 2 -> outputs, as in the paper's code."""
+    """`head(H)`: two linear layers with a ReLU between, dim -> dim / 2 -> outputs, as in the paper's code.
 
-    def __init__(self, encoder: GraphEncoder, n_outputs: int) -> None:
+    With `beside`, which scales them, the head sees the numbers behind H that a batch has of its graphs.
+    """
+
+    frozen = False  # whether the encoder stays as it is, the statistics of its norms included
+
+    def __init__(self, encoder: GraphEncoder, n_outputs: int, beside: Standardised | None = None) -> None:
         super().__init__()
-        self.encoder = encoder
-        middle = max(encoder.dim // 2, 1)
-        self.head = nn.Sequential(nn.Linear(encoder.dim, middle), nn.ReLU(), nn.Linear(middle, n_outputs))
+        self.encoder, self.beside = encoder, beside
+        middle, width = max(encoder.dim // 2, 1), encoder.dim + (0 if beside is None else len(beside.mean))
+        self.head = nn.Sequential(nn.Linear(width, middle), nn.ReLU(), nn.Linear(middle, n_outputs))
         if encoder.weights == "xavier":
             xavier(self.head)
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch to training, or to evaluation; a frozen encoder stays there."""
+        super().train(mode)
+        self.encoder.train(mode and not self.frozen)
+        return self
 
     def encode(self, batch: Batch) -> Encoding:
         """States and vectors of the distinct graphs."""
@@ -99,8 +111,11 @@ class Predictor(nn.Module):
 
     def outputs(self, encoding: Encoding, batch: Batch) -> Tensor:
         """The predictions for every graph asked for. (B, n_outputs)."""
-        predicted: Tensor = self.head(encoding.vectors)
-        return predicted[batch.which]
+        if self.beside is None:
+            predicted: Tensor = self.head(encoding.vectors)
+            return predicted[batch.which]
+        rows = torch.cat([encoding.vectors[batch.which], self.beside(batch.beside)], 1)
+        return cast(Tensor, self.head(rows))
 
     def forward(self, batch: Batch) -> Tensor:
         """Batch -> predictions, standardised numbers or class scores. (B, n_outputs)."""

@@ -16,21 +16,23 @@ from infograph.data.graphset import GraphSet
 from infograph.data.molecules import SMILES
 from infograph.data.units import split_header
 from infograph.errors import InfoGraphError
+from infograph.estimators.labelled import SemiSupervised
 from infograph.io import json_ready, replaced_file
-from infograph.learn.judging import AUC, RMSE, mean_of
+from infograph.learn.judging import AUC, IN_UNITS, RMSE, in_digits, mean_of
 from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
 from infograph.look.draw import draw_graph
 from infograph.look.svg import LIGHT, shorten
 from infograph.parameters import described
 from infograph.progress import WRONG
 from infograph.report.figures import MAX_VECTOR_POINTS, as_svg, history_figure, make_figure, strip
-from infograph.report.pages import HEIGHT, WIDTH, Sheet, as_markdown, cell_text, picture, render, text
+from infograph.report.pages import HEIGHT, WIDTH, Sheet, as_markdown, picture, render, text
 
 WORST = 6  # graphs that are drawn
 MORE = 100  # labels that an extrapolation asks about
 BINS = 10  # of probabilities
 MOST_CLASSES = 12  # in a table of what is taken for what
 MOST_PANELS = 12
+OF_HEADS = ("objective", "inputs", "head", "dim", "class_weight", "n_models", "random_state", "unlabelled")
 Drawn = tuple[Markup, str]  # a figure and its caption
 
 
@@ -73,7 +75,7 @@ def write_report(
         history=as_svg(history_figure(learned.model.history_, unit_of(learned.parts))) if trained else None,
         made=said[0],
         limits=said[1],
-        settings=described(learned.model).items(),
+        settings=_settings(learned.model).items(),
     )
     results = {**learned.to_dict(), "learning_curve": points}
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -121,7 +123,17 @@ def _made(learned: Learned, notes: Sequence[str]) -> list[str]:
         nodes = "atoms of the graphs" if atoms else "no atoms of the graphs but counts"
         stereo = "is seen" if seen else "is not seen"
         lines.append(f"{salts}. Stereochemistry {stereo}. Hydrogens are {nodes}.")
-    return [*lines, *notes]
+    chosen = learned.model.choice_
+    return [*lines, *([chosen] if chosen else []), *notes]
+
+
+def _settings(model: SemiSupervised) -> dict[str, Any]:
+    """Those of the model; of a head of vectors only what it has, and what was chosen for "auto"."""
+    every = described(model)
+    if not model.inputs_:
+        return every
+    every |= {"inputs": model.inputs_, "head": model.head_, "dim": model._encoder.dim}
+    return {name: every[name] for name in OF_HEADS}
 
 
 def _limits(learned: Learned) -> list[str]:
@@ -162,7 +174,7 @@ def _card(learned: Learned, made: Sequence[str], limits: Sequence[str]) -> str:
 
 
 def _shown(value: float, name: str) -> str:
-    return "" if math.isnan(value) else _percent(value) if name == WRONG else f"{value:.3g}"
+    return _percent(value) if name == WRONG and value == value else in_digits(value, name)
 
 
 def _sheets(rows: Sequence[ErrorRow]) -> list[tuple[str, Sheet]]:
@@ -174,10 +186,14 @@ def _sheets(rows: Sequence[ErrorRow]) -> list[tuple[str, Sheet]]:
         own = [row for row in rows if row.target == target]
         figures = list(own[0].test)
         chosen = RMSE if RMSE in figures else AUC if AUC in figures else WRONG
+        best = {
+            name: (min if name in (*IN_UNITS, WRONG) else max)(row.test[name] for row in own)
+            for name in figures
+        }
         lines = [
             (
-                text(row.method, "this model" if place == 0 else "", bold=place == 0),
-                *(text(_shown(row.test[name], name)) for name in figures),
+                text(row.method, "this model" if place == 0 else ""),
+                *(text(_shown(row.test[name], name), bold=row.test[name] == best[name]) for name in figures),
                 text(_shown(row.validation[chosen], chosen)),
             )
             for place, row in enumerate(own)
@@ -320,16 +336,16 @@ def _worst(learned: Learned) -> list[dict[str, Any]]:
 def _drawn(learned: Learned, graphs: GraphSet, row: int, target: int) -> dict[str, Any]:
     tested, name = learned.tested, learned.parts.targets[target]
     given, said = tested.given[row, target], tested.said[row, target]
-    values: list[Any] = [float(given), float(said)]
+    values: list[Any] = [f"{given:.4g}", f"{said:.3g}"]
     if tested.classes:
         known = learned.model.classes_.tolist()
-        values = [known[int(each)] if each >= 0 else "another class" for each in values]
-    lines = [f"{name}: {cell_text(values[0])}", f"predicted: {cell_text(values[1])}"]
+        values = [known[int(each)] if each >= 0 else "another class" for each in (given, said)]
+    lines = [f"{name}: {values[0]}", f"predicted: {values[1]}"]
     if tested.scores is not None:
         lines[1] += f" (probability of {learned.model.classes_[1]}: {tested.scores[row, target]:.2f})"
     if learned.bounds is not None:
         low, high = (each[row, target] for each in learned.bounds)
-        lines.append(f"{_percent(LEVEL)} interval: {cell_text(float(low))} to {cell_text(float(high))}")
+        lines.append(f"{_percent(LEVEL)} interval: {low:.3g} to {high:.3g}")
     try:
         drawing = picture(draw_graph(graphs, row, size=(WIDTH, HEIGHT)), str(graphs.ids[row]))
     except InfoGraphError:

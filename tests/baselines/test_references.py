@@ -27,7 +27,13 @@ from infograph import (
 )
 from infograph.data.fingerprints import descriptor_names, rdkit_descriptors
 from infograph.data.schema import Column
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, UnknownCategoryWarning
+from infograph.errors import (
+    InvalidGraph,
+    InvalidParameter,
+    InvalidTarget,
+    MissingExtra,
+    UnknownCategoryWarning,
+)
 
 HEADS = ("C", "CC", "O", "N", "CCC", "C=C", "C#C", "c1ccccc1", "OC", "NC(=O)")
 TAILS = ("C", "O", "N", "F", "CO", "CN", "C#N", "C(=O)O", "C(C)C", "c1ccncc1")
@@ -207,6 +213,14 @@ def test_descriptors_that_a_molecule_has_none_of():
     found = rdkit_descriptors(as_graphset(list(odd)), descriptor_names())
     expected = np.clip(np.where(np.isnan(values), 0, values), -1e6, 1e6).astype(np.float32)
     assert np.array_equal(found, expected)
+
+
+def test_a_forest_regresses_no_two_classes(graphs):
+    two = (np.arange(len(graphs)) % 2).astype(float)
+    with pytest.raises(InvalidTarget, match=rf"'y' is 0 or 1 in all of {len(two)} labelled graphs: classes"):
+        FingerprintForest(n_trees=2).fit(graphs, two)
+    FingerprintForest(n_trees=2).fit(graphs, two / 3)  # measured
+    FingerprintForest(n_trees=2, task="classification").fit(graphs, two)
 
 
 def test_the_column_of_smiles(graphs, monkeypatch):

@@ -58,7 +58,7 @@ def test_too_few_graphs_are_told_how_many_are_needed():
     assert np.isfinite(few.widths(draw(3, 1)[0], 0.9)).all()
     with pytest.raises(InvalidParameter, match=r"interval=0.95 needs .* at least 19 graphs .* there are 15"):
         few.widths(draw(3, 1)[0], 0.95)
-    for level in (0, 1, 1.5, -0.1):
+    for level in (0, 1, 1.5, -0.1, 90, "0.9", True):
         with pytest.raises(InvalidParameter, match=r"expected a share such as 0\.9"):
             few.widths(draw(3, 1)[0], level)
 

@@ -28,7 +28,8 @@ from infograph.data.datasets import entry_for
 from infograph.data.labels import ClassTargets
 from infograph.data.qm9 import read_qm9
 from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning, UnknownCategoryWarning
-from infograph.estimators import labelled as labelled_module
+from infograph.estimators import members
+from infograph.estimators.choosing import hold_out
 from infograph.train.checkpoint import FILE
 from tests.objectives.loops import toy_molecules
 
@@ -138,7 +139,7 @@ def test_a_checkpoint_of_another_run_is_refused(graphs, numbers, tmp_path):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_targets_of_unlabelled_graphs_do_not_exist(objective, graphs, numbers, monkeypatch):
     """They are garbage to the loader: it would learn from them if anything looked at them."""
-    model, loader = regressor(objective).fit(graphs, numbers), labelled_module.step_loader
+    model, loader = regressor(objective).fit(graphs, numbers), members.step_loader
 
     def with_garbage(source, targets, labelled, everyone, **rest):
         unlabelled = np.setdiff1d(np.arange(len(targets)), labelled)
@@ -147,7 +148,7 @@ def test_targets_of_unlabelled_graphs_do_not_exist(objective, graphs, numbers, m
         targets[unlabelled] = 1e6
         return loader(source, targets, labelled, everyone, **rest)
 
-    monkeypatch.setattr(labelled_module, "step_loader", with_garbage)
+    monkeypatch.setattr(members, "step_loader", with_garbage)
     assert_same(model, regressor(objective).fit(graphs, numbers))
 
 
@@ -222,10 +223,10 @@ def test_held_out_graphs_have_the_classes_in_proportion_and_leave_one_of_each():
     codes = np.array([0] * 12 + [1] * 6 + [2] * 2 + [-1] * 5)
     targets, known = ClassTargets("y", codes, ("a", "b", "c")), np.flatnonzero(codes >= 0)
     for share, expected in ((0.5, [6, 3, 1]), (0.85, [11, 5, 1])):
-        chosen = labelled_module._hold_out(share, targets, known, seed=3)
+        chosen = hold_out(share, targets, known, seed=3)
         assert np.bincount(codes[chosen]).tolist() == expected
     with pytest.raises(InvalidTarget, match="too few to hold 19"):
-        labelled_module._hold_out(0.95, targets, known, seed=3)
+        hold_out(0.95, targets, known, seed=3)
 
 
 def test_targets_of_validation_are_found_by_name(graphs):

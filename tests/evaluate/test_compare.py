@@ -204,7 +204,7 @@ def test_what_does_not_fit_is_said_in_one_sentence(molecules, graphs, tmp_path):
     with pytest.raises(InfoGraphError, match="smiles"):
         run_comparison(graphs, ["labels"], ["y"], tmp_path, scaffolds=True)
     (row, _) = run_comparison(graphs, ["morgan"], ["y"], tmp_path)[::-1]
-    assert "fingerprints need SMILES" in row.empty
+    assert "fingerprints and descriptors need SMILES" in row.empty
 
 
 def test_help_names_every_method():

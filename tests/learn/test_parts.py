@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infograph import InfoGraphRegressor, as_graphset, semi_supervised_split
+from infograph import InfoGraphRegressor, as_graphset, read_graphs, semi_supervised_split
 from infograph.data.cleaning import prepare
 from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
@@ -94,6 +94,16 @@ def test_nothing_after_the_start_sees_the_mark():
     classes = rings_and_stars([float(i % 3 - 1) for i in range(60)])
     counts = {"labelled": 32, "unlabelled": 20, "validation": 4, "test": 4}
     assert make_parts(classes, ["y"], unlabelled=-1).counts == counts
+
+
+def test_bounds_among_decimal_commas_are_named(tmp_path):
+    """As in many a chemist's table: "<0,5" keeps the whole column a text."""
+    rows = [f"{'C' * (n % 9 + 1)}O;{n / 4:.2f}".replace(".", ",") for n in range(20)]
+    rows[3], rows[7] = "CCO;<0,50", "CO;n.d."
+    (tmp_path / "t.csv").write_text("\r\n".join(["smiles;logS", *rows]))
+    said = r"that of graph 3 is '<0,50': correct 2 such values \('<0,50', 'n.d.'\), or leave the cells empty"
+    with pytest.raises(InvalidTarget, match=said):
+        make_parts(read_graphs(tmp_path / "t.csv"), ["logS"])
 
 
 @pytest.mark.parametrize("task", [None, "regression"])

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from infograph import GIN, AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
 from infograph.data.convert import store_graph_column
 from infograph.data.schema import Column
-from infograph.errors import InvalidParameter
+from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.base import check_embeds
 from infograph.learn.predictions import (
     check_place,
@@ -89,6 +89,9 @@ def test_intervals_are_columns_with_a_warning_beside_them():
         assert np.allclose(table.columns[name], values) and table.units[name] == "mol/L"
     unlike = model.error_bars_.unlike(model.transform(asked))
     assert table.columns["unlike training"].tolist() == ["yes" if each else "no" for each in unlike]
+    with pytest.warns(UnknownCategoryWarning, match="no training molecule has the element Si") as said:
+        found = predict_table(model, as_graphset(["CCO", "CC[SiH3]"], schema=model.schema_), interval=0.8)
+    assert found.columns["unlike training"][1] == "yes" and len(said) == 1
     with pytest.raises(InvalidParameter, match="AtomCounts does not know how wrong it is"):
         predict_table(AtomCounts().fit(graphs, "size"), graphs, interval=0.9)
 

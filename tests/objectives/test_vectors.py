@@ -10,17 +10,10 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR
 
-from infograph.objectives import vectors as heads
+from infograph.objectives import heads
+from infograph.objectives.heads import COSTS, PENALTIES, WIDTHS, least_squares, read_head
 from infograph.objectives.objective import Classification, Regression, Tasks
-from infograph.objectives.vectors import (
-    COSTS,
-    KINDS,
-    PENALTIES,
-    WIDTHS,
-    Vectors,
-    least_squares,
-    read_head,
-)
+from infograph.objectives.vectors import KINDS, Vectors
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(60, 6))
@@ -109,7 +102,7 @@ def test_single_precision_says_what_was_fitted():
     rows = RNG.normal(size=(200, 3))
     wanted = np.sin(rows.sum(axis=1, keepdims=True))  # without noise: the least penalty
     for kind in ("ridge", "gp", "svm"):
-        fit = heads._FITS[kind](rows, wanted, 0)
+        fit = heads.FITS[kind](rows, wanted, 0)
         head = torch.nn.Sequential(*fit.parts)
         double = head.double()(torch.from_numpy(rows)).detach().numpy()
         np.testing.assert_allclose(answers(head.float(), rows), double, atol=2e-3)

@@ -42,7 +42,7 @@ def test_numbers(tmp_path):
     worst = int(np.argmax(learned.tested.wrong[:, 0]))
     drawn = re.findall(r"size: (\S+?)</small><small>predicted: (\S+?)<", page)
     assert float(drawn[0][0]) == parts.test.graph["size"][worst]
-    assert float(drawn[0][1]) == pytest.approx(learned.tested.said[worst, 0], rel=1e-4)
+    assert float(drawn[0][1]) == pytest.approx(learned.tested.said[worst, 0], rel=5e-3)
     (n, error), *_ = results["learning_curve"]
     assert (n == 31 and error > 0 and "That is an extrapolation." in page) or "did not lower" in page
     assert np.array_equal(load(tmp_path / "m").predict(graphs), learned.model.predict(graphs))
