@@ -36,6 +36,7 @@ from infograph.estimators.folder import State
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
 from infograph.nn.norm import all_sum, norms_with_momentum
+from infograph.nn.plain import GraphModule
 from infograph.objectives.contrast import LocalGlobal, node_vectors
 from infograph.objectives.infograph import MutualInformation
 from infograph.parameters import CUSTOM, Spec, check_parameters, frozen, saved
@@ -110,6 +111,23 @@ class GraphNetwork(GraphTransformer):
         embed = lambda known: self._vectors(self._source(known))  # noqa: E731
         rows = rows_of(graphs, self.schema_, embed, self._n_features_out, errors, "vector")
         return rows.astype(np.float32, copy=False)
+
+    def to_torch(self) -> GraphModule:
+        """The encoder as a torch module over PyG's batches, whose vectors are those of `transform`.
+
+            module = model.to_torch()
+            vectors = module(batch)  # or module(x, edge_index, batch, edge_attr)
+
+        It is a copy in evaluation mode, with gradients, for a network and a training loop of your own.
+        """
+        self._check_fitted()
+        encoder = copy.deepcopy(self._encoder).requires_grad_().eval()
+        made = GraphModule(encoder, self.schema_, self._shown_directions())
+        return made.to(choose_device(self.device)).eval()
+
+    def _shown_directions(self) -> dict[str, Tensor]:
+        """Mean and axes of shorter vectors; nothing for whole ones."""
+        return {}
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """`infograph0` ... as scikit-learn asks for it."""
@@ -478,11 +496,14 @@ class InfoGraph(GraphNetwork):
         return loop.compute(self.network_, self._source(known), what, nodes=True)
 
     def _vectors(self, source: loop.AnyBatcher) -> NDArray[np.float32]:
-        vectors = super()._vectors(source)
+        vectors, shown = super()._vectors(source), self._shown_directions()
+        return np.asarray((vectors - shown["mean"].numpy()) @ shown["axes"].numpy().T) if shown else vectors
+
+    def _shown_directions(self) -> dict[str, Tensor]:
         if self._n_shown is None:
-            return vectors
-        axes = self._directions["axes"][: self._n_shown]
-        return np.asarray((vectors - self._directions["mean"]) @ axes.T)
+            return {}
+        mean, axes = (torch.from_numpy(np.array(self._directions[name])) for name in ("mean", "axes"))
+        return {"mean": mean, "axes": axes[: self._n_shown]}
 
     @property
     def _n_features_out(self) -> int:
