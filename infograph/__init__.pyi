@@ -68,6 +68,8 @@ from infograph.objectives.objective import LossTerms as LossTerms
 from infograph.objectives.objective import Objective as Objective
 from infograph.objectives.objective import Supervised as Supervised
 from infograph.objectives.vectors import Vectors as Vectors
+from infograph.progress import CSVLog as CSVLog
+from infograph.progress import TensorBoard as TensorBoard
 from infograph.train.loop import Cosine as Cosine
 from infograph.train.loop import Plateau as Plateau
 

@@ -194,7 +194,7 @@ def described(estimator: Any) -> dict[str, Any]:
     return {k: v if v is None or isinstance(v, PLAIN) else CUSTOM for k, v in found.items()}
 
 
-LATER = {"offset": None, "class_weight": None}  # what came later, as it was before
+LATER = {"offset": None, "class_weight": None, "clip": None}  # what came later, as it was before
 
 
 def flat(estimator: Any) -> dict[str, Any]:

@@ -160,6 +160,8 @@ class InfoGraph(GraphNetwork):
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
         schedule: how the learning rate falls: `Cosine()`, `Plateau()`; None for not at all.
+        clip: the largest norm of the gradient of an update, longer ones are shortened to it; None for any,
+            as in the paper.
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
             those the schema marks as used, "auto" also the edge labels of benchmark sets, where the encoder
             can see them. Edge columns turn GIN into GINE.
@@ -184,6 +186,7 @@ class InfoGraph(GraphNetwork):
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [None, HasMethods(["rate"])],
+        "clip": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": [SEED],
     }
     network_: nn.ModuleDict
@@ -203,6 +206,7 @@ class InfoGraph(GraphNetwork):
         batch_size: int = 128,
         weight_decay: float = 0.0,
         schedule: Any = None,
+        clip: float | None = None,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
         warm_start: bool = False,
@@ -218,6 +222,7 @@ class InfoGraph(GraphNetwork):
         self.batch_size = batch_size
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.clip = clip
         self.node_columns = node_columns
         self.edge_columns = edge_columns
         self.warm_start = warm_start
@@ -300,7 +305,8 @@ class InfoGraph(GraphNetwork):
             y: nothing; there for scikit-learn's sake.
             checkpoint: a folder that gets the state after every epoch.
             resume: continue from that folder to the weights an uninterrupted run would have.
-            watchers: called after every step with where the run stands (`infograph.progress.Progress`).
+            watchers: called after every step with where the run stands (`infograph.progress.Progress`), such
+                as `CSVLog("run.csv")` and `TensorBoard("runs")`.
             workers: processes with one thread each that share every batch; 1 trains in this one, with all its
                 threads. The weights are the same but for rounding.
             on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
@@ -364,7 +370,7 @@ class InfoGraph(GraphNetwork):
         }
         most = MOST_EPOCHS if epochs == "auto" else epochs
         run: dict[str, Any] = {"epochs": most, "seed": self.random_state, "earlier": earlier}
-        run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume}
+        run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume, "clip": self.clip}
         if epochs == "auto":
             run["stop_after"] = PATIENCE
         with ProgressReport() if self.verbose else nullcontext() as report:
@@ -456,7 +462,7 @@ class InfoGraph(GraphNetwork):
 
     def _make_optimiser(self) -> torch.optim.Optimizer:
         """The optimiser; that of earlier training goes on with today's settings."""
-        optimiser = self._optimiser or torch.optim.Adam(self.network_.parameters(), fused=True)
+        optimiser = self._optimiser or loop.adam(self.network_.parameters())
         for group in optimiser.param_groups:
             group.update(lr=self.lr, weight_decay=self.weight_decay)
         self._optimiser = optimiser
@@ -557,6 +563,7 @@ PAPER = {
     "batch_size": 128,
     "weight_decay": 0.0,
     "schedule": None,
+    "clip": None,
     "edge_columns": None,
 }
 

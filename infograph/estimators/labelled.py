@@ -46,7 +46,7 @@ from infograph.objectives.vectors import Vectors, read_head
 from infograph.parameters import changed, check_parameters, frozen
 from infograph.progress import AREA, ERROR, Epoch, ProgressReport, Watcher, validation_unit
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
-from infograph.train.loop import Cosine, Plateau, compute, own_noise, step_loader, train
+from infograph.train.loop import Cosine, Plateau, adam, compute, own_noise, step_loader, train
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -90,6 +90,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions({*SCHEDULES}), HasMethods(["rate"])],
+        "clip": [Interval(Real, 0, None, closed="neither"), None],
         "early_stopping": [Interval(Integral, 1, None, closed="left"), None],
         "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "n_models": [Interval(Integral, 1, None, closed="left")],
@@ -118,6 +119,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         batch_size: int | Literal["auto"] = "auto",
         weight_decay: float = 0.0,
         schedule: str | Plateau | Cosine = "plateau",
+        clip: float | None = None,
         early_stopping: int | None = 50,
         steps_per_epoch: int | None = None,
         n_models: int = 1,
@@ -139,6 +141,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.batch_size = batch_size
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.clip = clip
         self.early_stopping = early_stopping
         self.steps_per_epoch = steps_per_epoch
         self.n_models = n_models
@@ -165,6 +168,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             "lr": 1e-3,
             "batch_size": 20,
             "weight_decay": 0.0,
+            "clip": None,
             "offset": None,
         }
         return cls(**{**given, **changed})
@@ -429,12 +433,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         if checkpoint is not None and self.n_models > 1:
             checkpoint = Path(checkpoint) / MEMBER.format(member + 1)
             resume = resume and (member == 0 or (checkpoint / FILE).is_file())
-        optimiser = torch.optim.Adam(
-            [p for p in network.parameters() if p.requires_grad],
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            fused=True,
-        )
+        learned = (p for p in network.parameters() if p.requires_grad)
+        optimiser = adam(learned, lr=self.lr, weight_decay=self.weight_decay)
         unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
         with ProgressReport(unit=unit) if self.verbose else nullcontext() as report:
             return train(
@@ -449,6 +449,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                 identity=identity,
                 rate=lambda errors: schedule.rate(self.lr, errors, self.epochs),
                 stop_after=None if held_out is None else self.early_stopping,
+                clip=self.clip,
                 validate=validate,
                 after_update=lambda number: objective.after_update(network, number),
                 watchers=[*watchers] if report is None else [report, *watchers],
