@@ -16,13 +16,13 @@ from infograph.baselines.wl import OptimalAssignment as OptimalAssignment
 from infograph.baselines.wl import WeisfeilerLehman as WeisfeilerLehman
 from infograph.data.cleaning import resolve_duplicates as resolve_duplicates
 from infograph.data.convert import as_graphset as as_graphset
-from infograph.data.convert import to_pyg as to_pyg
 from infograph.data.datasets import load_dataset as load_dataset
 from infograph.data.graphset import GraphSet as GraphSet
 from infograph.data.graphset import concatenate as concatenate
 from infograph.data.graphset import open_graphs as open_graphs
 from infograph.data.graphset import save_graphs as save_graphs
 from infograph.data.network_files import to_networkx as to_networkx
+from infograph.data.pyg import to_pyg as to_pyg
 from infograph.data.read import read_graphs as read_graphs
 from infograph.data.read import write_rejected as write_rejected
 from infograph.data.schema import Column as Column
@@ -68,6 +68,8 @@ from infograph.objectives.objective import LossTerms as LossTerms
 from infograph.objectives.objective import Objective as Objective
 from infograph.objectives.objective import Supervised as Supervised
 from infograph.objectives.vectors import Vectors as Vectors
+from infograph.progress import CSVLog as CSVLog
+from infograph.progress import TensorBoard as TensorBoard
 from infograph.train.loop import Cosine as Cosine
 from infograph.train.loop import Plateau as Plateau
 

@@ -196,7 +196,7 @@ def described(estimator: Any) -> dict[str, Any]:
 
 
 LATER = {"offset": None, "class_weight": None, "n_splits": 1}  # what came later, as it was before
-LATER |= {"averaging": None, "thaw_after": 0, "descriptors": None}
+LATER |= {"averaging": None, "thaw_after": 0, "descriptors": None, "clip": None}
 
 
 def flat(estimator: Any) -> dict[str, Any]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Column
+
+from infograph.errors import MissingExtra
+from infograph.io import replaced_file
 
 OnProgress = Callable[[int, int], None]
 """Called now and then with what is done and what there is in all (0 where that is not known), such as graphs
@@ -36,6 +41,7 @@ class Progress:
             where another process trains, or where nothing can predict yet.
         stopped: whether somebody called `stop`; heads of vectors and what they see are finished all the same.
         what: is done in these steps, where it is no epoch: "descriptors" (of graphs) or "heads".
+        ended: whether the epoch is over and its figures are complete; so every epoch is told of once.
     """
 
     epoch: int
@@ -46,6 +52,7 @@ class Progress:
     model: Any = None
     stopped: bool = False
     what: str = ""
+    ended: bool = False
 
     def stop(self) -> None:
         """End the training after this step; what `fit` keeps at the end of an epoch it keeps now."""
@@ -53,6 +60,84 @@ class Progress:
 
 
 Watcher = Callable[[Progress], None]
+
+
+class _EpochLog:
+    """Base of watchers that write down every epoch; epochs that begin again are another run."""
+
+    _run, _last = 1, 0
+
+    def __call__(self, now: Progress) -> None:
+        """Write the figures of an epoch that is over."""
+        if now.ended:
+            self._run += now.epoch <= self._last
+            self._last = now.epoch
+            self._write(now.epoch, now.shown)
+
+    def _write(self, epoch: int, shown: Epoch) -> None:
+        raise NotImplementedError
+
+
+class CSVLog(_EpochLog):
+    """A watcher for `fit`: a CSV file with a row per epoch, there as soon as the epoch is over.
+
+        model.fit(graphs, watchers=[CSVLog("run.csv")])
+
+    A run that is resumed goes on in its file, any other begins it anew. Networks of an ensemble follow each
+    other in it, from the second on with their number in the column `run`.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._names: list[str] = []
+
+    def _write(self, epoch: int, shown: Epoch) -> None:
+        row = {**shown, **({"run": self._run} if self._run > 1 else {})}
+        if row.keys() <= set(self._names):
+            with self.path.open("a", newline="") as file:
+                csv.DictWriter(file, self._names, lineterminator="\n").writerow(row)
+            return
+        rows: list[dict[str, Any]] = []
+        if self.path.is_file() and (self._names or epoch > 1):
+            with self.path.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+        if not self._names:  # of a run that was interrupted: what follows its checkpoint comes again
+            rows = [each for each in rows if float(each.get("epoch") or 0) < epoch]
+        self._names = list(dict.fromkeys(name for each in (*rows[:1], row) for name in each))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(self.path) as partial, partial.open("w", newline="") as file:
+            writer = csv.DictWriter(file, self._names, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows([*rows, row])
+
+
+class TensorBoard(_EpochLog):
+    """A watcher for `fit`: scalars for TensorBoard, all figures of every epoch.
+
+        model.fit(graphs, watchers=[TensorBoard("runs/first")])
+
+    Networks of an ensemble follow each other; from the second on they have folders inside, "run-2" ...
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise MissingExtra("tensorboard", "log") from error
+        self.folder, self._make = Path(folder), SummaryWriter
+        self._writer: Any = None
+        self._written = 0  # the run that the writer is for
+
+    def _write(self, epoch: int, shown: Epoch) -> None:
+        if self._written != self._run:
+            if self._writer is not None:
+                self._writer.close()
+            own = self.folder if self._run == 1 else self.folder / f"run-{self._run}"
+            self._writer, self._written = self._make(str(own), purge_step=epoch), self._run
+        for name, value in shown.items():
+            if name != "epoch":
+                self._writer.add_scalar(name, value, epoch)
+        self._writer.flush()
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def test_pyg_and_back_keeps_everything():
         assert torch.equal(back.edge_attr, one.edge_attr) and torch.equal(back.y, one.y)
         assert torch.equal(back.energy, one.energy) and back.name == one.name
     assert [column.name for column in as_graphset(given).schema.graph] == ["y_0", "y_1", "energy", "name"]
-    with pytest.warns(ColumnWarning, match="'mask' of PyG data is neither used nor kept"):
+    with pytest.warns(ColumnWarning, match="'mask' of PyG data is kept, but no encoder sees it"):
         as_graphset([data.Data(edge_index=arcs, num_nodes=2, mask=torch.ones(2))] * 2)
     labels = {graph.y.dtype for graph in to_pyg(load_dataset("MUTAG")[:4])}
     assert labels == {torch.int64}

@@ -1,16 +1,15 @@
-"""Anyone's graphs -> GraphSet: networkx, PyG, arrays, and lists of them; and back again."""
+"""Anyone's graphs -> GraphSet: networkx, PyG, arrays, and lists of them."""
 
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -32,17 +31,13 @@ from infograph.errors import (
     ColumnWarning,
     InvalidGraph,
     InvalidParameter,
-    MissingExtra,
     NothingLeft,
     SchemaMismatch,
 )
 
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
 ACCEPTED = (
     "a GraphSet, a path, a data set's name, or a list of networkx graphs, PyG Data, "
-    "(edge_index, node_features) tuples, SMILES strings or RDKit molecules, or a PyG loader"
+    "(edge_index, node_features) tuples, SMILES strings or RDKit molecules, or a PyG data set or loader"
 )
 Errors = Literal["raise", "skip"]
 Salts = Literal["keep", "strip"]
@@ -53,10 +48,6 @@ MANY = 100  # different whole numbers in a column: more are numbers, not categor
 NUMBERS = (int, float, np.number, Fraction, Decimal)
 FLOATS = (float, np.floating, np.ndarray, list, tuple, Fraction, Decimal)
 PLAIN = (str, int, float, np.integer, np.floating)
-PYG = Schema(
-    node=(Column("pos", "float", used=False, role="position"),),
-    edge=(Column("edge_weight", "float", role="weight"),),
-)
 
 
 @dataclass(frozen=True)
@@ -180,9 +171,9 @@ def _from_items(
 
         return from_molecules(items, ids=ids, **options.of_molecules)
     if hasattr(first, "edge_index"):
-        return assemble(
-            records_of(items, _from_data, ids), errors=options.errors, columns=PYG, options=options
-        )
+        from infograph.data.pyg import from_pyg
+
+        return from_pyg(items, options, ids)
     if isinstance(first, tuple):
         return assemble(records_of(items, _from_tuple, ids), errors=options.errors, options=options)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
@@ -464,51 +455,16 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     edges, features = (to_numpy(part) for part in pair)
     if isinstance(pair[0], list) and edges.ndim == 2 and edges.shape[1] == 2:
         edges = edges.T
-    edges = _arcs(edges.reshape(2, 0) if edges.size == 0 else edges)
+    edges = arcs_of(edges.reshape(2, 0) if edges.size == 0 else edges)
     if features.ndim:
-        return Record(len(features), edges, node=_split("x", features))
+        return Record(len(features), edges, node=split_columns("x", features))
     if features.dtype.kind not in "iu":
         raise TypeError(f"node_features {type(pair[1])}, expected an array or the number of nodes")
     return Record(int(features), edges)
 
 
-KNOWN_TO_PYG = {"x", "z", "pos", "edge_index", "edge_attr", "edge_weight", "y", "id"}
-KNOWN_TO_PYG |= {"num_nodes", "batch", "ptr"}
-
-
-def _from_data(data: Any) -> Record:
-    """A PyG `Data`. Integers are categories, one column per dimension; `pos` is no encoder's input."""
-    if not hasattr(data, "edge_index"):
-        raise TypeError(f"expected a PyG Data, got {type(data).__name__}")
-
-    def columns(*names: str) -> dict[str, NDArray[Any]]:
-        given = [(name, getattr(data, name, None)) for name in names]
-        parts = [_split(name, to_numpy(values)) for name, values in given if values is not None]
-        return {name: values for part in parts for name, values in part.items()}
-
-    own, y = getattr(data, "id", None), getattr(data, "y", None)
-    labels = [] if y is None else to_numpy(y).ravel().tolist()
-    graph = {"y" if len(labels) == 1 else f"y_{i}": value for i, value in enumerate(labels)}
-    further = data.to_dict() if hasattr(data, "to_dict") else {}
-    for name, value in further.items():
-        if name in KNOWN_TO_PYG:
-            continue
-        if isinstance(value, PLAIN) or getattr(value, "shape", None) in ((), (1,), (1, 1)):
-            graph[name] = value if isinstance(value, PLAIN) else value.item()
-        else:
-            said = "is neither used nor kept: put it into x, edge_attr or y, or remove it"
-            warnings.warn(f"the attribute {name!r} of PyG data {said}", ColumnWarning, stacklevel=2)
-    return Record(
-        n_nodes=int(data.num_nodes or 0),
-        edges=_arcs(np.zeros((2, 0)) if data.edge_index is None else to_numpy(data.edge_index)),
-        node=columns("x", "z", "pos"),
-        edge=columns("edge_attr", "edge_weight"),
-        graph=graph,
-        graph_id=own if isinstance(own, str | int) else None,
-    )
-
-
-def _arcs(edges: NDArray[Any]) -> IntArray:
+def arcs_of(edges: NDArray[Any]) -> IntArray:
+    """Arcs as integers; anything else is refused."""
     if edges.dtype.kind not in "iu" and edges.size:
         raise TypeError(f"edge_index of {edges.dtype}, expected integers")
     return edges.astype(np.int64)
@@ -519,12 +475,13 @@ def to_numpy(values: Any) -> NDArray[Any]:
     return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
 
 
-def _split(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def split_columns(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Floats stay one column; integers become one categorical column per dimension."""
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim == 2 and not values.shape[1]:
-        return {}
+    if values.ndim > 1:
+        values = values.reshape(len(values), math.prod(values.shape[1:]))
+        if not values.shape[1]:
+            return {}
+        values = values[:, 0] if values.shape[1] == 1 else values
     if values.dtype.kind == "f" or values.ndim == 1:
         return {name: values}
     return {f"{name}_{position}": column for position, column in enumerate(values.T)}
@@ -556,53 +513,3 @@ def taken_as_numbers(name: str, n_distinct: int) -> Kind:
         stacklevel=3,
     )
     return "float"
-
-
-def to_pyg(graphs: GraphSet, *, columns: str = "used") -> list[Data]:
-    """One PyG `Data` per graph.
-
-    `x` and `edge_attr` are the columns that encoders see, or "all" of them; `pos` and `edge_weight` are the
-    columns of that role. `y` is the graph column "y" or, as a row, the columns "y_0", "y_1" ... of several
-    targets; other graph columns keep their names. Classes are int64, numbers float32; labels with gaps are
-    floats with NaN.
-    """
-    try:
-        import torch
-        from torch_geometric.data import Data
-    except ImportError as error:
-        raise MissingExtra("torch_geometric", "pyg") from error
-
-    def encoded(level: Level) -> Any:
-        chosen = getattr(graphs.schema, level) if columns == "all" else graphs.schema.features(level)
-        parts = [c.encode(getattr(graphs, level)[c.name]) for c in chosen if c.kind != "text"]
-        return np.hstack(parts) if parts else None
-
-    labels = {c.name: graphs.graph[c.name] for c in graphs.schema.graph if c.kind != "text"}
-    texts = {c.name: graphs.graph[c.name].tolist() for c in graphs.schema.graph if c.kind == "text"}
-    numbered = [name for name in labels if re.fullmatch(r"y_\d+", name)]
-    numbered.sort(key=lambda name: int(name[2:]))
-    if numbered and "y" not in labels:
-        labels["y"] = np.stack([labels.pop(name) for name in numbered], axis=1)
-    weight, position = graphs.schema.weight, graphs.schema.position
-    every = np.arange(len(graphs) + 1)
-    tables = {
-        **{
-            name: (values.astype(np.float32 if values.dtype.kind == "f" else np.int64), every)
-            for name, values in labels.items()
-        },
-        "edge_index": (graphs.edges.T.astype(np.int64), graphs.edge_ptr),
-        "x": (encoded("node"), graphs.node_ptr),
-        "edge_attr": (encoded("edge"), graphs.edge_ptr),
-        "edge_weight": (None if weight is None else graphs.edge[weight.name], graphs.edge_ptr),
-        "pos": (None if position is None else graphs.node[position.name], graphs.node_ptr),
-    }
-    made = []
-    for g, (graph_id, size) in enumerate(zip(graphs.ids.tolist(), graphs.sizes.tolist(), strict=True)):
-        data = Data(num_nodes=size, id=graph_id)
-        data.update({name: values[g] for name, values in texts.items()})
-        for name, (values, ptr) in tables.items():
-            if values is not None:  # copied: memory maps are read-only
-                rows = torch.from_numpy(np.array(values[ptr[g] : ptr[g + 1]]))
-                data[name] = rows.T if name == "edge_index" else rows
-        made.append(data)
-    return made

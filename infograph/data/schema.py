@@ -39,6 +39,8 @@ class Column:
         used: whether encoders see the column unless told otherwise (TU edge labels and coordinates: False).
         role: "feature", "weight" for the edge column that multiplies messages, or "position" for the node
             column with coordinates in space, of which encoders see only distances.
+        tensor: name, type and shape of the tensor of PyG that the column was or was part of, such as
+            "x int64 9"; empty where it came from elsewhere.
         mean, scale: what standardises a float column, one pair per dimension; empty before `fit`.
     """
 
@@ -49,6 +51,7 @@ class Column:
     unit: str = ""
     used: bool = True
     role: Role = "feature"
+    tensor: str = ""
     mean: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
 

@@ -123,9 +123,11 @@ class PerNode(EncoderSpec):
     """A module of your own, which works per node as PyG's do; `encoder=MyGNN` is short for `PerNode(MyGNN)`.
 
     Args:
-        module: `forward(x, edge_index, batch) -> list of node states per layer`, with `edge_attr` and
-            `edge_weight` as further arguments if it wants them. A module is copied; a class, or any function,
-            is called with the number of inputs per node. Its widths decide how long vectors are, not `dim`.
+        module: `forward(x, edge_index, batch) -> list of node states per layer`, or those of the last layer
+            only, with `edge_attr` and `edge_weight` as further arguments if it wants them, and without
+            `batch` if not. A module is copied; a class, or any function, is called with the number of inputs
+            per node. Its widths decide how long vectors are, not `dim`; but PyG's own models as classes
+            (`encoder=torch_geometric.nn.GIN`) are made `dim` wide, with 4 layers.
         readout, node_features: as in `GIN`.
     """
 
@@ -140,10 +142,15 @@ class PerNode(EncoderSpec):
     def build(self, schema: Schema, dim: int) -> NodeEncoder:
         width = node_width(schema, self.node_features)
         own = isinstance(self.module, nn.Module)
-        module = copy.deepcopy(self.module) if own else self.module(width)
+        module = copy.deepcopy(self.module) if own else self._made(width, dim)
         if not isinstance(module, nn.Module):
             raise InvalidParameter(f"encoder={self.module!r} made a {type(module).__name__}, no torch module")
         return NodeEncoder(module, schema, self.readout, self.node_features)
+
+    def _made(self, width: int, dim: int) -> Any:
+        make: Any = self.module
+        of_pyg = isinstance(make, type) and hasattr(make, "supports_edge_attr")
+        return make(width, hidden_channels=dim, num_layers=GIN.layers) if of_pyg else make(width)
 
 
 @dataclass

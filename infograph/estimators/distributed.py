@@ -46,7 +46,7 @@ from infograph.train.checkpoint import read_checkpoint, restore, write_checkpoin
 from infograph.train.loop import AnyBatcher, train
 
 JOB, MODEL, COLOURS, GRAPHS, CHECKPOINT = "job.json", "model", "colours", "graphs", "checkpoint"
-PROGRESS, PROBLEM, ERRORS = "progress.json", "problem.json", "errors.txt"
+PROGRESS, PROBLEM, ERRORS = "progress-{}.json", "problem.json", "errors.txt"
 NOISE = 7919  # between the seeds of two workers' noise
 RESTARTS = 8  # losses of a worker in one run
 WORKER = "infograph.estimators.distributed"
@@ -132,9 +132,11 @@ def _work(folder: Path) -> None:
 
     def tell(now: Progress) -> None:
         nonlocal told
-        if now.step == now.steps or time.monotonic() - told > LOOK:
+        if now.ended or time.monotonic() - told > LOOK:
             told = time.monotonic()
-            _write(folder / PROGRESS, [restarts, now.epoch, now.epochs, now.step, now.steps, now.shown])
+            standing = [now.epoch, now.epochs, now.step, now.steps, now.shown, None, False, now.ended]
+            name = PROGRESS.format(now.epoch if now.ended else "now")  # of epochs all are told
+            _write(folder / name, [restarts, *standing])
 
     own = lambda graphs: deal(graphs, source.costs, workers)[rank]  # noqa: E731
     loader, validate = estimator._loader(source, "stop_after" in job, max(2, workers), own)
@@ -272,21 +274,24 @@ def _write(path: Path, content: Any) -> None:
 
 def _tell(folder: Path, watchers: Sequence[Watcher], lost: int = 0) -> int:
     """Pass on what the workers wrote, once; gives how often one was lost so far."""
-    problem, progress = folder / PROBLEM, folder / PROGRESS
+    problem, standings = folder / PROBLEM, []
     if problem.is_file():
         name, message = json.loads(problem.read_text())
         kind = getattr(errors, name)
         raise kind.__new__(kind, message)  # what it said is final: nothing to compose
-    if not progress.is_file():
-        return lost
-    restarts, *standing = json.loads(progress.read_text())
-    progress.unlink(missing_ok=True)
-    now = Progress(*standing)
-    if restarts > lost:
-        warnings.warn(f"a worker was lost: all go on with epoch {now.epoch}", RuntimeWarning, stacklevel=2)
-    for watcher in watchers:
-        watcher(now)
-    return int(restarts)
+    for written in folder.glob(PROGRESS.format("*")):
+        standings.append(json.loads(written.read_text()))
+        written.unlink(missing_ok=True)
+    for restarts, *standing in sorted(standings, key=lambda each: (each[1], each[3])):  # by epoch and step
+        now = Progress(*standing)
+        if restarts > lost:
+            warnings.warn(
+                f"a worker was lost: all go on with epoch {now.epoch}", RuntimeWarning, stacklevel=2
+            )
+        lost = max(lost, restarts)
+        for watcher in watchers:
+            watcher(now)
+    return lost
 
 
 def main(folder: Path) -> None:

@@ -36,6 +36,7 @@ from infograph.estimators.folder import State
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
 from infograph.nn.norm import all_sum, norms_with_momentum
+from infograph.nn.plain import GraphModule
 from infograph.objectives.contrast import LocalGlobal, node_vectors
 from infograph.objectives.infograph import MutualInformation
 from infograph.parameters import CUSTOM, Spec, check_parameters, frozen, saved
@@ -111,6 +112,23 @@ class GraphNetwork(GraphTransformer):
         rows = rows_of(graphs, self.schema_, embed, self._n_features_out, errors, "vector")
         return rows.astype(np.float32, copy=False)
 
+    def to_torch(self) -> GraphModule:
+        """The encoder as a torch module over PyG's batches, whose vectors are those of `transform`.
+
+            module = model.to_torch()
+            vectors = module(batch)  # or module(x, edge_index, batch, edge_attr)
+
+        It is a copy in evaluation mode, with gradients, for a network and a training loop of your own.
+        """
+        self._check_fitted()
+        encoder = copy.deepcopy(self._encoder).requires_grad_().eval()
+        made = GraphModule(encoder, self.schema_, self._shown_directions())
+        return made.to(choose_device(self.device)).eval()
+
+    def _shown_directions(self) -> dict[str, Tensor]:
+        """Mean and axes of shorter vectors; nothing for whole ones."""
+        return {}
+
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """`infograph0` ... as scikit-learn asks for it."""
         self._check_fitted()
@@ -142,6 +160,8 @@ class InfoGraph(GraphNetwork):
         batch_size: graphs per step; 128 in the paper. All other graphs of the batch are negatives.
         weight_decay: Adam's L2 penalty; the paper has none here.
         schedule: how the learning rate falls: `Cosine()`, `Plateau()`; None for not at all.
+        clip: the largest norm of the gradient of an update, longer ones are shortened to it; None for any,
+            as in the paper.
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
             those the schema marks as used, "auto" also the edge labels of benchmark sets, where the encoder
             can see them. Edge columns turn GIN into GINE.
@@ -166,6 +186,7 @@ class InfoGraph(GraphNetwork):
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [None, HasMethods(["rate"])],
+        "clip": [None, Interval(Real, 0, None, closed="neither")],
         "random_state": [SEED],
     }
     network_: nn.ModuleDict
@@ -185,6 +206,7 @@ class InfoGraph(GraphNetwork):
         batch_size: int = 128,
         weight_decay: float = 0.0,
         schedule: Any = None,
+        clip: float | None = None,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
         warm_start: bool = False,
@@ -200,6 +222,7 @@ class InfoGraph(GraphNetwork):
         self.batch_size = batch_size
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.clip = clip
         self.node_columns = node_columns
         self.edge_columns = edge_columns
         self.warm_start = warm_start
@@ -282,7 +305,8 @@ class InfoGraph(GraphNetwork):
             y: nothing; there for scikit-learn's sake.
             checkpoint: a folder that gets the state after every epoch.
             resume: continue from that folder to the weights an uninterrupted run would have.
-            watchers: called after every step with where the run stands (`infograph.progress.Progress`).
+            watchers: called after every step with where the run stands (`infograph.progress.Progress`), such
+                as `CSVLog("run.csv")` and `TensorBoard("runs")`.
             workers: processes with one thread each that share every batch; 1 trains in this one, with all its
                 threads. The weights are the same but for rounding.
             on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
@@ -346,7 +370,7 @@ class InfoGraph(GraphNetwork):
         }
         most = MOST_EPOCHS if epochs == "auto" else epochs
         run: dict[str, Any] = {"epochs": most, "seed": self.random_state, "earlier": earlier}
-        run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume}
+        run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume, "clip": self.clip}
         if epochs == "auto":
             run["stop_after"] = PATIENCE
         with ProgressReport() if self.verbose else nullcontext() as report:
@@ -438,7 +462,7 @@ class InfoGraph(GraphNetwork):
 
     def _make_optimiser(self) -> torch.optim.Optimizer:
         """The optimiser; that of earlier training goes on with today's settings."""
-        optimiser = self._optimiser or torch.optim.Adam(self.network_.parameters(), fused=True)
+        optimiser = self._optimiser or loop.adam(self.network_.parameters())
         for group in optimiser.param_groups:
             group.update(lr=self.lr, weight_decay=self.weight_decay)
         self._optimiser = optimiser
@@ -478,11 +502,14 @@ class InfoGraph(GraphNetwork):
         return loop.compute(self.network_, self._source(known), what, nodes=True)
 
     def _vectors(self, source: loop.AnyBatcher) -> NDArray[np.float32]:
-        vectors = super()._vectors(source)
+        vectors, shown = super()._vectors(source), self._shown_directions()
+        return np.asarray((vectors - shown["mean"].numpy()) @ shown["axes"].numpy().T) if shown else vectors
+
+    def _shown_directions(self) -> dict[str, Tensor]:
         if self._n_shown is None:
-            return vectors
-        axes = self._directions["axes"][: self._n_shown]
-        return np.asarray((vectors - self._directions["mean"]) @ axes.T)
+            return {}
+        mean, axes = (torch.from_numpy(np.array(self._directions[name])) for name in ("mean", "axes"))
+        return {"mean": mean, "axes": axes[: self._n_shown]}
 
     @property
     def _n_features_out(self) -> int:
@@ -536,6 +563,7 @@ PAPER = {
     "batch_size": 128,
     "weight_decay": 0.0,
     "schedule": None,
+    "clip": None,
     "edge_columns": None,
 }
 

@@ -69,6 +69,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions({*SCHEDULES}), HasMethods(["rate"])],
+        "clip": [Interval(Real, 0, None, closed="neither"), None],
         "early_stopping": [Interval(Integral, 1, None, closed="left"), None],
         "steps_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "n_models": [Interval(Integral, 1, None, closed="left")],
@@ -101,6 +102,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         batch_size: int | Literal["auto"] = "auto",
         weight_decay: float = 0.0,
         schedule: str | Plateau | Cosine = "plateau",
+        clip: float | None = None,
         early_stopping: int | None = 50,
         steps_per_epoch: int | None = None,
         n_models: int = 1,
@@ -126,6 +128,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.batch_size = batch_size
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.clip = clip
         self.early_stopping = early_stopping
         self.steps_per_epoch = steps_per_epoch
         self.n_models = n_models
@@ -156,6 +159,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             "lr": 1e-3,
             "batch_size": 20,
             "weight_decay": 0.0,
+            "clip": None,
             "offset": None,
         }
         return cls(**{**given, **changed})

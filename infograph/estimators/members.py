@@ -29,7 +29,7 @@ from infograph.objectives.heads import Standardised
 from infograph.objectives.objective import Objective, Predictor, Task
 from infograph.objectives.vectors import Vectors
 from infograph.progress import Epoch, Progress, Watcher
-from infograph.train.loop import Loader, compute, own_noise, step_loader, train
+from infograph.train.loop import Loader, adam, compute, own_noise, step_loader, train
 
 if TYPE_CHECKING:
     from infograph.estimators.labelled import SemiSupervised
@@ -93,13 +93,14 @@ def train_network(
 
     return train(
         network,
-        torch.optim.Adam(learned, lr=model.lr, weight_decay=model.weight_decay, fused=True),
+        adam(learned, lr=model.lr, weight_decay=model.weight_decay),
         loader,
         lambda step: objective.loss(network, step, task),
         epochs=model.epochs,
         seed=seed,
         rate=lambda errors: schedule.rate(model.lr, errors, model.epochs),
         stop_after=None if held_out is None else model.early_stopping,
+        clip=model.clip,
         validate=validate,
         after_update=after_update,
         watchers=watchers,

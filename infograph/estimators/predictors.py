@@ -70,6 +70,8 @@ class InfoGraphRegressor(SemiSupervised):
         weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
         schedule: how the learning rate falls: "plateau", where the error stops falling, as in the paper's
             code, or "cosine", to 0 after the last epoch; or `Plateau(factor=0.7, patience=5)`.
+        clip: the largest norm of the gradient of an update, longer ones are shortened to it; None for any,
+            as in the paper.
         early_stopping: epochs without improvement on the validation graphs after which training ends; None
             for never. Improvement without validation graphs is that of the loss, and nothing ends early.
         steps_per_epoch: updates per epoch; None for one pass over the labelled graphs, at least 50.

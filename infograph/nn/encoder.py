@@ -142,8 +142,9 @@ class NodeBatcher:
 class NodeEncoder(ColourEncoder):
     """A user's module as an encoder: `forward(x, edge_index, batch) -> list of node states per layer`.
 
-    A module with the arguments `edge_attr` or `edge_weight` gets those, too; one that gives the states of its
-    last layer only, as a tensor, has one layer. A module that cannot be called like that is refused.
+    A module with the arguments `edge_attr` or `edge_weight` gets those, too, and need not take `batch`; one
+    that gives the states of its last layer only, as a tensor, has one layer. A module that cannot be called
+    like that is refused.
     """
 
     def __init__(
@@ -153,15 +154,25 @@ class NodeEncoder(ColourEncoder):
         readout: Readout = "sum",
         node_features: NodeFeatures = "auto",
     ) -> None:
-        wanted = _edge_arguments(module)
+        graph_as, wanted = _arguments(module)
         edge_dim = edge_width(schema)
         more = {"edge_attr": torch.zeros(2, edge_dim) if edge_dim else None}
         more["edge_weight"] = None if schema.weight is None else torch.ones(2)
-        x, pair = torch.zeros(2, node_width(schema, node_features)), torch.tensor([[0, 1], [1, 0]])
-        with torch.no_grad():
-            tried = _states(module.eval(), x, pair, pair[0] * 0, {name: more[name] for name in wanted})
+        width = node_width(schema, node_features)
+        x, pair = torch.zeros(2, width), torch.tensor([[0, 1], [1, 0]])
+        try:
+            with torch.no_grad():
+                tried = _states(module.eval(), x, pair, pair[0] * 0, graph_as, {k: more[k] for k in wanted})
+        except (RuntimeError, ValueError, IndexError) as error:
+            if isinstance(error, InvalidParameter) or x.is_meta:  # where shapes are wanted and not numbers
+                raise
+            raise InvalidParameter(
+                f"the encoder {type(module).__name__} fails with {width} inputs per node and {edge_dim} per "
+                f"edge, which these graphs have: {str(error).splitlines()[0]}"
+            ) from error
         super().__init__([state.shape[1] for state in tried], readout)
-        self.module, self.node_features, self._wanted = module, node_features, wanted
+        self.module, self.node_features = module, node_features
+        self._wanted, self._graph_as = wanted, graph_as
 
     def source(self, graphs: GraphSet, device: torch.device | None = None) -> NodeBatcher:
         return NodeBatcher(graphs, len(self.widths), self.node_features, device)
@@ -179,30 +190,45 @@ class NodeEncoder(ColourEncoder):
     def forward(self, batch: NodeBatch) -> list[Tensor]:
         """States per layer: K tensors (N, D_k)."""
         more = {name: getattr(batch, name) for name in self._wanted}
-        return _states(self.module, batch.x, batch.edge_index, batch.node_graph, more)
+        return _states(self.module, batch.x, batch.edge_index, batch.node_graph, self._graph_as, more)
 
 
-def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
-    """Which of `edge_attr` and `edge_weight` a module's `forward` takes."""
+def _arguments(module: nn.Module) -> tuple[str, tuple[str, ...]]:
+    """How `forward` takes the graph of every node (by name, in third place, or not), and which of `edge_attr`
+    and `edge_weight`; models of PyG take both and say which of them their layers see.
+    """
     try:
         signature = inspect.signature(module.forward)
     except (TypeError, ValueError):  # compiled code says nothing about itself
-        return ()
-    taken = tuple(each for each in ("edge_attr", "edge_weight") if each in signature.parameters)
-    try:
-        signature.bind("x", "edge_index", "batch", **dict.fromkeys(taken))
-    except TypeError as error:
-        raise InvalidParameter(
-            f"the encoder {type(module).__name__} has forward{signature}: expected forward(x, edge_index, "
-            f"batch), with batch the graph of every node ({error})"
-        ) from error
-    return taken
+        return "third", ()
+    seen = (name for name in ("edge_attr", "edge_weight") if getattr(module, f"supports_{name}", True))
+    taken = tuple(name for name in seen if name in signature.parameters)
+    problem = TypeError()
+    for way in ("batch",) if "batch" in signature.parameters else ("third", ""):
+        more = dict.fromkeys((*taken, "batch") if way == "batch" else taken)
+        try:
+            signature.bind("x", "edge_index", *(["batch"] if way == "third" else []), **more)
+        except TypeError as error:
+            problem = error
+        else:
+            return way, taken
+    raise InvalidParameter(
+        f"the encoder {type(module).__name__} has forward{signature}: expected forward(x, edge_index, "
+        f"batch), with batch the graph of every node ({problem})"
+    ) from problem
 
 
 def _states(
-    module: nn.Module, x: Tensor, edge_index: Tensor, graph: Tensor, more: dict[str, Tensor | None]
+    module: nn.Module,
+    x: Tensor,
+    edge_index: Tensor,
+    graph: Tensor,
+    graph_as: str,
+    more: dict[str, Tensor | None],
 ) -> list[Tensor]:
-    states: Any = module(x, edge_index, graph, **more)
+    third = (graph,) if graph_as == "third" else ()
+    more = {**more, "batch": graph} if graph_as == "batch" else more
+    states: Any = module(x, edge_index, *third, **more)
     states = [states] if isinstance(states, Tensor) else states
     listed = states if isinstance(states, list | tuple) else []
     shapes = [tuple(getattr(state, "shape", ())) for state in listed]

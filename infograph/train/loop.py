@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from infograph.parameters import Spec
 from infograph.progress import ERROR, Epoch, Progress, Watcher
 from infograph.train.checkpoint import FILE, read_checkpoint, restore, write_checkpoint
 
+log = logging.getLogger("infograph")
 Weights = dict[str, Tensor]
 TINY = 1e-30
 THRESHOLD = 1e-4  # what counts as better: by that share, as in torch's ReduceLROnPlateau
@@ -68,6 +70,7 @@ def train(
     writes: bool = True,
     rate: Callable[[list[float]], float] | None = None,
     stop_after: int | None = None,
+    clip: float | None = None,
     validate: Callable[[], Epoch] | None = None,
     after_update: Callable[[int], None] = lambda number: None,
     watchers: Sequence[Watcher] = (),
@@ -87,12 +90,14 @@ def train(
         identity: what must not differ between a checkpoint and the run that resumes it.
         rate: errors so far -> the learning rate of the next epoch.
         stop_after: epochs without improvement after which training ends.
+        clip: the largest norm of the gradient; longer ones are shortened to it. None for any.
         validate: figures after an epoch. With ERROR among them rate and end go by it, and the weights of the
             best epoch are kept; otherwise they go by the loss, and the last weights are kept.
         after_update: called after every update with its number, counted from 0 over the whole run.
         watchers: called after every step.
         model: the estimator whose network it is, for watchers.
     """
+    check_no_autocast(next(network.parameters()).device)
     history, best = [], {}  # type: list[Epoch], Weights
     busy = f"{checkpoint} is in use by another training: wait for it, or choose another folder"
 
@@ -101,12 +106,16 @@ def train(
             run = {"identity": dict(identity), "history": history}
             write_checkpoint(checkpoint, network, optimiser, run, best)
 
-    last = earlier + epochs
+    def update(loss: Tensor, epoch: int) -> None:
+        _update(optimiser, loss, epoch, clip)
+
+    last, name = earlier + epochs, type(model or network).__name__
     shared = checkpoint is None or not writes
     alone = nullcontext() if shared else locked(Path(str(checkpoint)) / f"{FILE}{LOCK}", busy)
     with alone, torch.enable_grad(), own_noise():
         if resume:
             history, best = _resume(network, optimiser, checkpoint, identity, epochs)
+        log.info("%s: training of at most %d epochs, %d done", name, last, earlier + len(history))
         keep()  # so that an interrupt in the first epoch finds one too
         for epoch in range(earlier + len(history) + 1, last + 1):
             errors = _errors(history)
@@ -116,18 +125,23 @@ def train(
                 group["lr"] = group["lr"] if rate is None else rate(errors)
             torch.manual_seed(seed * 1_000_003 + epoch)  # noise and dropout repeat in a resumed run
             network.train()
-            now = _epoch(epoch, last, network, optimiser, loader, loss, after_update, watchers, model)
+            now = _epoch(epoch, last, network, update, loader, loss, after_update, watchers, model)
             network.eval()
+            if not math.isfinite(now.shown["loss"]):  # of another device, where no update was looked at
+                raise _diverged(now.shown["loss"], epoch, optimiser.param_groups[0]["lr"])
             if validate is not None:
                 now.shown |= {"lr": optimiser.param_groups[0]["lr"], **validate()}
             history.append(now.shown)
             if ERROR in now.shown and best_epoch(_errors(history)) == len(history) - 1:
                 best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
             keep()
+            log.debug("%s: epoch %d of %d: %s", name, epoch, last, now.shown)
+            now.ended = True
             for watcher in watchers:
                 watcher(now)
             if now.stopped:
                 break
+    log.info("%s: training ended after %d epochs", name, earlier + len(history))
     if best:
         network.load_state_dict(best)
     network.eval()
@@ -138,7 +152,7 @@ def _epoch(
     number: int,
     last: int,
     network: nn.Module,
-    optimiser: torch.optim.Optimizer,
+    update: Callable[[Tensor, int], None],
     loader: Loader,
     loss: Callable[[Any], LossTerms],
     after_update: Callable[[int], None],
@@ -147,19 +161,21 @@ def _epoch(
 ) -> Progress:
     """Train for an epoch; watchers hear of its last step from `train`, once the record is complete."""
     sizes, batches = loader(number)
-    began, totals, n_graphs = time.perf_counter(), {}, 0  # type: float, Epoch, int
+    began, totals, n_graphs = time.perf_counter(), {}, 0  # type: float, dict[str, Any], int
     for step, (size, batch) in enumerate(zip(sizes, batches, strict=True), start=1):
         terms = loss(batch)
-        _update(optimiser, terms.total, number)
+        update(terms.total, number)
         after_update((number - 1) * len(sizes) + step - 1)
         n_graphs += size
         for name, value in {"loss": terms.total, **terms.shown}.items():
-            totals[name] = totals.get(name, 0.0) + float(value.detach()) * size
+            totals[name] = totals.get(name, 0.0) + _figure(value) * size
+        if step < len(sizes) and not watchers:
+            continue
         seconds = time.perf_counter() - began
-        means = {name: total / n_graphs for name, total in totals.items()}
+        means = {name: float(total) / n_graphs for name, total in totals.items()}
         record = {"epoch": number, **means, "seconds": seconds, "graphs_per_second": n_graphs / seconds}
         now = Progress(number, last, step, len(sizes), record, model)
-        if step < len(sizes) and watchers:
+        if step < len(sizes):
             for watcher in watchers:
                 watcher(now)
             if now.stopped:
@@ -168,17 +184,42 @@ def _epoch(
     return now
 
 
-def _update(optimiser: torch.optim.Optimizer, loss: Tensor, epoch: int) -> None:
-    if not torch.isfinite(loss.detach()):
-        raise TrainingDiverged(
-            f"the loss became {loss.item()} in epoch {epoch} at learning rate "
-            f"{optimiser.param_groups[0]['lr']:g}; lower lr (InfoGraph can also use "
-            f"MutualInformation(discriminator='conditioned'))"
-        )
+def _figure(value: Tensor) -> Any:
+    """A number of this processor; of another device it stays there, so that no update waits for it."""
+    return float(value.detach()) if value.device.type == "cpu" else value.detach()
+
+
+def _update(optimiser: torch.optim.Optimizer, loss: Tensor, epoch: int, clip: float | None) -> None:
+    if loss.device.type == "cpu" and not torch.isfinite(loss.detach()):
+        raise _diverged(loss.item(), epoch, optimiser.param_groups[0]["lr"])
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
+    if clip is not None:
+        nn.utils.clip_grad_norm_((p for group in optimiser.param_groups for p in group["params"]), clip)
     optimiser.step()
     drop_tiny(optimiser)
+
+
+def _diverged(loss: float, epoch: int, lr: float) -> TrainingDiverged:
+    return TrainingDiverged(
+        f"the loss became {loss} in epoch {epoch} at learning rate {lr:g}; lower lr, or clip gradients by "
+        f"clip=1.0 (InfoGraph can also use MutualInformation(discriminator='conditioned'))"
+    )
+
+
+def adam(weights: Iterable[nn.Parameter], **settings: Any) -> torch.optim.Adam:
+    """Adam in one kernel, where torch has that for the device."""
+    weights = list(weights)
+    return torch.optim.Adam(weights, **settings, fused=weights[0].device.type in ("cpu", "cuda") or None)
+
+
+def check_no_autocast(device: torch.device) -> None:
+    """Refuse to compute inside `torch.autocast`: sums of thousands of nodes need 32 bits."""
+    if any(torch.is_autocast_enabled(kind) for kind in {"cpu", device.type} - {"meta"}):
+        raise InvalidParameter(
+            "torch.autocast is on, and this computes in 32 bits: leave the block, or put the call into "
+            "torch.autocast(device, enabled=False)"
+        )
 
 
 @torch.no_grad()
@@ -387,6 +428,7 @@ def cut(order: IntArray, sizes: IntArray, batch_size: int, max_nodes: int, least
 @torch.no_grad()
 def collect_statistics(network: nn.Module, encode: Callable[[Any], object], batches: Iterable[Any]) -> None:
     """Run `encode` over all batches in training mode; every BatchNorm of `network` averages what it sees."""
+    check_no_autocast(next(network.parameters()).device)
     with norms_with_momentum(network, None) as norms:  # a plain average
         for norm in norms:
             norm.reset_running_stats()
@@ -403,6 +445,7 @@ def compute(
     network: nn.Module, source: AnyBatcher, what: Callable[[Any], Tensor], *, nodes: bool = False
 ) -> NDArray[np.float32]:
     """`what` of all graphs, joined, with the network in evaluation mode."""
+    check_no_autocast(source.device)
     network.eval()
     n_graphs = len(source.loads)
     batches = cut(np.arange(n_graphs), source.loads, n_graphs, source.most)
