@@ -40,7 +40,6 @@ from infograph.errors import FileMissing, InvalidFile, InvalidGraph, InvalidPara
 from infograph.io import open_unpacked
 
 NODE = ("node", "node_id", "id")
-Columns = Mapping[str, Any]  # Arrow arrays by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,26 +52,29 @@ class EdgeTable:
     attributes: dict[str, Any]
 
     @classmethod
-    def of(cls, columns: Columns, name: object, *, nodes: bool = False) -> EdgeTable:
-        """A table of edges, or of nodes, by the names of its columns."""
+    def of(cls, source: Any, name: object, graph: str | None, *, nodes: bool = False) -> EdgeTable:
+        """A table, or file, of edges or of nodes, by the names of its columns; `graph` may be another one."""
+        columns = file_columns(source) if isinstance(source, Path) else source
         names = list(columns)
-        if nodes:
-            found = called(names, NODE)
-            graph, ends = next(iter(called(names, GRAPH)), None), tuple(found[:1])
-        else:
-            graph, *ends = edge_columns(names) or (None,)  # type: ignore[assignment]
+        found = (None, *called(names, NODE)[:1]) if nodes else edge_columns(names) or (None,)
+        ends = [each for each in found[1:] if each is not None]
         if not ends:
             wanted = "graph and node" if nodes else "graph, source and target"
             raise InvalidFile(f"{name} has no columns {wanted} among {names}")
-        own = [each for each in (graph, *ends) if each is not None]
+        if graph not in names:
+            graph = next(iter(called(names, GRAPH)), None)
         if not len(columns[ends[0]]):
             raise InvalidFile(f"{name} has columns and no rows")
-        texts = {each: _texts(name, each, columns[each]) for each in own}
-        rest = {each: _values(name, each, cells) for each, cells in columns.items() if each not in own}
+        of_text = isinstance(source, Path) and kind(source) != ".parquet"
+        rest = {
+            each: _guessed(cells) if of_text else _values(name, each, cells)
+            for each, cells in columns.items()
+            if each not in (graph, *ends)
+        }
         return cls(
             str(name),
-            texts.get(graph) if graph else None,
-            tuple(texts[each] for each in ends),
+            None if graph is None else _texts(name, graph, columns[graph]),
+            tuple(_texts(name, each, columns[each]) for each in ends),
             {each: cells for each, cells in rest.items() if cells is not None},
         )
 
@@ -83,12 +85,12 @@ class EdgeTable:
 def read_edge_file(path: Path, options: ReadOptions) -> GraphSet:
     """A CSV, TSV or Parquet file of edges; one graph without a name is called like the file."""
     name = path.name.removesuffix(".gz").removesuffix(kind(path))
-    return read_edges(EdgeTable.of(file_columns(path), path), options, name)
+    return read_edges(EdgeTable.of(path, path, options.id), options, name)
 
 
 def read_edges(edges: EdgeTable, options: ReadOptions, name: str = "0") -> GraphSet:
     """All graphs of a table of edges, and of its nodes if `options.nodes` has them."""
-    nodes = None if options.nodes is None else _nodes(options.nodes)
+    nodes = None if options.nodes is None else _nodes(options.nodes, options.id)
     parts = [edges] if nodes is None else [nodes, edges]
     if len({part.graphs is None for part in parts}) > 1:
         lacks = next(part.name for part in parts if part.graphs is None)
@@ -109,17 +111,17 @@ def read_edges(edges: EdgeTable, options: ReadOptions, name: str = "0") -> Graph
     return graphs
 
 
-def _nodes(source: Any) -> EdgeTable:
+def _nodes(source: Any, graph: str | None) -> EdgeTable:
     if not isinstance(source, str | Path):
         from infograph.data.frames import arrow_columns
 
-        return EdgeTable.of(arrow_columns(source), "the table of nodes", nodes=True)
+        return EdgeTable.of(arrow_columns(source), "the table of nodes", graph, nodes=True)
     path = Path(source).expanduser()
     if not path.is_file():
         raise FileMissing(f"nodes={str(source)!r}: no such file; expected a table of nodes")
     if kind(path) not in (*TABLES, ".parquet"):
         raise InvalidFile(f"{path}: tables of nodes are .csv, .tsv or .parquet files")
-    return EdgeTable.of(file_columns(path), path, nodes=True)
+    return EdgeTable.of(path, path, graph, nodes=True)
 
 
 def file_columns(path: Path) -> dict[str, Any]:
@@ -147,8 +149,7 @@ def file_columns(path: Path) -> dict[str, Any]:
     names = [name.strip() for name in table.column_names]
     if len(set(names)) < len(names):
         raise InvalidFile(f"{path}: two columns of one name in the header {names}")
-    texts = kind(path) != ".parquet"
-    return {n: _guessed(c) if texts else c for n, c in zip(names, table.columns, strict=True)}
+    return dict(zip(names, table.columns, strict=True))
 
 
 def _guessed(cells: Any) -> Any:
@@ -156,6 +157,7 @@ def _guessed(cells: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    cells = cells.combine_chunks()
     words = pa.array([word for word in MISSING if word])
     known = pc.if_else(pc.is_in(pc.utf8_lower(cells), words), None, cells)
     for number in (pa.int64(), pa.float64()):
@@ -185,14 +187,17 @@ def _texts(table: object, name: str, column: Any) -> Any:
 def _values(table: object, name: str, column: Any) -> Any:
     """An attribute: an Arrow array of one chunk, or numbers (rows, width) where rows are lists; or None."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if isinstance(column, list):
         column = pa.array([cell or None for cell in column], pa.large_string())
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if "list" in str(column.type) and not column.null_count:
-        flat, width = column.flatten(), len(column.flatten()) // max(len(column), 1)
-        number = pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)
-        if number and all(len(row) == width for row in column):
+    types = pa.types
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    if any(each(column.type) for each in lists) and not column.null_count and len(column):
+        flat, width = column.flatten(), len(column.flatten()) // len(column)
+        even = pc.all(pc.equal(pc.list_value_length(column), width)).as_py()
+        if even and width and (types.is_floating(flat.type) or types.is_integer(flat.type)):
             return flat.to_numpy(zero_copy_only=False).astype(np.float64).reshape(-1, width)
     return plain_column(table, name, column)
 
@@ -361,9 +366,9 @@ def _split_label(
 
     for table, graph in ((nodes, found.node_graph), (edges, found.edge_graph)):
         name = None if table is None else match_name(table.attributes, options.label)
-        if table is None or graph is None or name is None:
+        cells: Any = None if table is None or name is None else table.attributes[name]
+        if table is None or graph is None or name is None or isinstance(cells, np.ndarray):
             continue
-        cells = table.attributes[name]
         rest = replace(table, attributes={n: c for n, c in table.attributes.items() if n != name})
         codes, _ = _encoded(cells)
         _, first = np.unique(graph, return_index=True)

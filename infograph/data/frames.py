@@ -21,7 +21,7 @@ def read_table(source: Any, options: ReadOptions) -> GraphSet:
     if index == options.smiles or called([index], SMILES_NAMES):
         columns = {index: _arrow(source.index.to_series()), **columns}
     if edge_columns(list(columns)) and not has_smiles(list(columns), options):
-        return read_edges(EdgeTable.of(columns, name), options)
+        return read_edges(EdgeTable.of(columns, name, options.id), options)
     objects = [each for each, cells in columns.items() if isinstance(cells, _Molecules)]
     if objects and (options.smiles in objects or not has_smiles(list(columns), options)):
         smiles = options.smiles if options.smiles in objects else objects[0]

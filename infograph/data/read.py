@@ -44,6 +44,7 @@ KNOWN = (
     "source and target of edges, .sdf, .jsonl, .graphml, .gexf, .gml, .net, .g6, .edgelist / .edges / .txt / "
     ".csv edge lists, or a folder of networks"
 )
+NODES = "nodes= is for tables of edges, with columns graph, source and target"
 HEADER = ("place", "position", "id", "problem")
 PLACE = re.compile(
     r"(line \d+|row \d+(?: of [^:]+)?|record \d+ \(line \d+\)|file [^:]+): (.*)", flags=re.DOTALL
@@ -92,7 +93,7 @@ def read_graphs(
         schema: the schema of a fitted model; the graphs are read its way.
         smiles: the column with the SMILES; found by its name otherwise.
         id: the column, SDF property or JSON key with the user's ids; found by its name otherwise, if all its
-            values are given and different. The position otherwise.
+            values are given and different. The position otherwise. Of a table of edges, the column of graphs.
         label: the column that becomes the graph column `y`; whole numbers and texts become categories. It may
             be named without the unit in its header, like every column.
         node, edge: attributes of networks to keep, or columns of stored sets that encoders see.
@@ -141,8 +142,10 @@ def read(
     source: Any, options: ReadOptions, *, download: bool = False, progress: OnProgress | None = None
 ) -> GraphSet:
     """`read_graphs` with its options as one object."""
-    if options.nodes is not None and not _is_edges(source, options):
-        raise InvalidParameter("nodes= is for tables of edges, with columns graph, source and target")
+    path = Path(source) if isinstance(source, str | Path) else None
+    table = is_table(source) if path is None else kind(path) in (*TABLES, ".parquet")
+    if options.nodes is not None and not table:
+        raise InvalidParameter(NODES)
     if isinstance(source, str | Path):
         graphs = _read_path(source, options, download, progress)
     elif is_table(source):
@@ -156,16 +159,6 @@ def read(
     if options.weight is not None and options.schema is None and graphs.schema.weight is None:
         raise no_column(graphs.schema, "edge", options.weight)
     return with_units(graphs, options.units, options.label)
-
-
-def _is_edges(source: Any, options: ReadOptions) -> bool:
-    """Whether it is a table with one row per edge."""
-    from infograph.data.tables import has_smiles, is_molecule_table
-
-    if not isinstance(source, str | Path):
-        return is_table(source) and not has_smiles(list(map(str, source.columns)), options)
-    path = Path(source).expanduser()
-    return path.is_file() and kind(path) in (*TABLES, ".parquet") and not is_molecule_table(path, options)
 
 
 def _read_path(
@@ -236,7 +229,8 @@ def _read_file(path: Path, options: ReadOptions) -> GraphSet | None:
         return read_molecules(path, options)
     if table:
         graph = (edge_columns(column_names(path)) or (None,))[0]
-        if ending == ".parquet" or graph is not None or options.nodes is not None:
+        many = graph is not None or options.nodes is not None or options.id is not None
+        if ending == ".parquet" or many:
             return read_edge_file(path, options)
     if ending in JSON_LINES:
         return read_json_lines(path, options)

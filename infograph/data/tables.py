@@ -21,6 +21,7 @@ from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.molecules import from_molecules
 from infograph.data.network_files import called, edge_columns, looks_like_edges
 from infograph.data.read import (
+    NODES,
     SDF_FILES,
     SMILES_FILES,
     TABLES,
@@ -72,6 +73,8 @@ def molecules_of(
     rows: Rows, options: ReadOptions, path: object, ids: Sequence[str | int] | None = None
 ) -> GraphSet:
     """The molecules of a table; messages call it `path`. `ids` are those that are no column of it."""
+    if options.nodes is not None:
+        raise InvalidParameter(NODES)
     columns = {name: plain_column(path, name, cells) for name, cells in rows.columns.items()}
     rows = replace(rows, columns={name: cells for name, cells in columns.items() if cells is not None})
     label = _chosen(rows.columns, options.label, "label", path)

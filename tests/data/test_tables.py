@@ -356,6 +356,14 @@ def test_one_graph_without_a_column_of_graphs(tmp_path):
     ]
 
 
+def test_names_stay_as_they_are_written(tmp_path):
+    (tmp_path / "edges.csv").write_text("run,source,target\n007,01,1\n007,1,NA\n7,1,2\n")
+    graphs = read_graphs(tmp_path / "edges.csv", id="run")
+    assert graphs.ids.tolist() == ["007", "7"] and graphs.sizes.tolist() == [3, 2]
+    table = pd.DataFrame({"run": ["x", "x", "y"], "source": [0, 1, 0], "target": [1, 2, 1]})
+    assert read_graphs(table, id="run").ids.tolist() == ["x", "y"]
+
+
 def test_lists_of_numbers_and_positions_of_nodes():
     edges = pd.DataFrame({"graph": [1, 1], "source": [0, 1], "target": [1, 2]})
     nodes = pd.DataFrame(
