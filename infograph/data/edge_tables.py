@@ -175,6 +175,7 @@ def _texts(table: object, name: str, column: Any) -> Any:
 
     cells = plain_column(table, name, column, needed=True)
     if isinstance(cells, list):
+        check_texts({name: np.array(cells, object)})
         cells = pa.array(cells, pa.large_string())
     if pa.types.is_floating(cells.type):  # of pandas, where one is missing
         whole = pc.all(pc.equal(pc.floor(cells), cells)).as_py()
@@ -190,6 +191,7 @@ def _values(table: object, name: str, column: Any) -> Any:
     import pyarrow.compute as pc
 
     if isinstance(column, list):
+        check_texts({name: np.array(column, object)})
         column = pa.array([cell or None for cell in column], pa.large_string())
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     types = pa.types

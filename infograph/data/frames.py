@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from infograph.data.convert import is_missing, is_table
 from infograph.data.edge_tables import EdgeTable, read_edges
-from infograph.data.graphset import GraphSet
+from infograph.data.graphset import GraphSet, check_texts
 from infograph.data.network_files import called, edge_columns, is_value
 from infograph.data.read import ReadOptions, Rows
 from infograph.data.tables import SMILES_NAMES, has_smiles, molecules_of, plain_column, smiles_column, texts
@@ -32,6 +34,7 @@ def read_table(source: Any, options: ReadOptions) -> GraphSet:
     if not len(molecules):
         raise InvalidParameter(f"{name} has columns and no rows")
     cells = {each: values for each, values in columns.items() if each not in objects}
+    check_texts({n: np.array(v, object) for n, v in cells.items() if isinstance(v, list) and n != column})
     rows = Rows(cells, range(1, len(molecules) + 1), molecules=molecules, smiles=column, counted="row")
     return molecules_of(rows, options, name, index_ids(source) if hasattr(source, "iloc") else None)
 
@@ -62,9 +65,16 @@ def _arrow(values: Any, name: str = "") -> Any:
     import pyarrow as pa
 
     try:
-        return pa.array(values, from_pandas=True)
+        made = pa.array(values, from_pandas=True)
     except (pa.ArrowException, UnicodeEncodeError):
-        cells = values.tolist()
+        made = None
+    kind = getattr(made, "type", None)
+    kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind
+    if made is not None and not isinstance(kind, pa.BaseExtensionType):
+        return made
+    cells = values.tolist()
+    if made is not None:  # periods, intervals
+        return ["" if is_missing(cell) else str(cell) for cell in cells]
     given = [cell for cell in cells if not is_missing(cell)]
     if all(type(cell).__name__ == "Mol" for cell in given):
         return _Molecules(cells)

@@ -130,6 +130,8 @@ def test_odd_columns(tmp_path):
             "whole": pd.array([1, None, 3], dtype="Int64"),
             "flag": pd.array([True, None, False], dtype="boolean"),
             7: [1.5, 2.5, 3.5],
+            "range": pd.cut([1, 2, 2], [0, 1.5, 3]),
+            "month": pd.period_range("2020-01", periods=3, freq="M"),
         }
     )
     graphs = as_graphset(frame)
@@ -137,6 +139,12 @@ def test_odd_columns(tmp_path):
     np.testing.assert_array_equal(graphs.graph["whole"], [1, np.nan, 3])
     assert graphs.values("graph", "flag").tolist() == [True, None, False]
     assert graphs.graph["7"].tolist() == [1.5, 2.5, 3.5]
+    assert graphs.values("graph", "range").tolist() == ["(0.0, 1.5]", "(1.5, 3.0]", "(1.5, 3.0]"]
+    assert graphs.values("graph", "month").tolist() == ["2020-01", "2020-02", "2020-03"]
+    half = pd.Series(["a\ud800", "b"], dtype=object)
+    for table in ({"smiles": ["CC", "CO"]}, {"source": [0, 1], "target": [1, 2]}):
+        with pytest.raises(InvalidParameter, match="'text' holds half a character"):
+            read_graphs(pd.DataFrame(table).assign(text=half))
     nested = pd.DataFrame({"smiles": ["CC", "CO"], "list": [[1, 2], [3, 4]]})
     nested.to_parquet(tmp_path / "nested.parquet")
     for source in (nested, tmp_path / "nested.parquet"):
