@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+import numpy as np
 import pytest
 import typer.main
 
@@ -71,7 +72,22 @@ def test_files_of_the_formats_page_are_read(tmp_path):
     assert list(networks.sizes) == [3, 3] and list(networks.values("graph", "y")) == ["ring", "chain"]
     assert list(infograph.read_graphs(tmp_path / "graphs.jsonl").sizes) == [3, 2]
     typed = infograph.read_graphs(tmp_path / "typed.jsonl")
-    assert "kind" in typed.node and "bond" in typed.edge and "year" in typed.graph and len(blocks) == 7
+    assert "kind" in typed.node and "bond" in typed.edge and "year" in typed.graph and len(blocks) == 9
+
+
+def test_code_of_the_formats_page_runs(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs" / "formats.md").read_text()
+    for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```", page, re.DOTALL | re.M):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.M)
+    said = []
+    for block in blocks:
+        exec(compile(block, "formats.md", "exec"), found := {})
+        said += re.findall(r"print\(.*\)  # (.*)", block)
+    assert capsys.readouterr().out.splitlines() == said and len(blocks) == 3
+    assert np.diff(found["graphs"].edge_ptr).tolist() == [4, 8] and list(found["weighted"].edge) == ["weight"]
 
 
 def test_every_promise_has_its_test():

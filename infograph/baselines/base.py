@@ -113,6 +113,10 @@ class Baseline(SavedAttributes, GraphTransformer):
         self.schema_, self.n_graphs_ = schema, len(known)
         return found
 
+    def _known(self, graphs: Any, errors: object) -> GraphSet:
+        self._check_fitted()
+        return read_like(graphs, self.schema_)
+
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """The class in small letters and a number, as scikit-learn asks for it. (F,)."""
         self._check_fitted()

@@ -141,6 +141,7 @@ class ReadingOptions:
     smiles: Annotated[str | None, reads("Column of the SMILES.", "COLUMN")] = None
     id_column: Annotated[str | None, reads("Column of your ids.", "COLUMN")] = None
     label: Annotated[str | None, reads("Column of the labels; y by default.", "COLUMN")] = None
+    nodes: Annotated[str | None, reads("Nodes of a table of edges.", "FILE")] = None
     directed: Annotated[bool, reads("Edge lists are directed.", "--directed")] = False
     hydrogens: Annotated[bool | None, reads("Hydrogens of molecules become nodes.")] = None
     stereo: Annotated[bool | None, reads("Stereochemistry of molecules is seen.")] = None
@@ -150,17 +151,17 @@ class ReadingOptions:
     atomisation: Annotated[bool, reads("U0, U, H, G of QM9 without free atoms.", "--atomisation")] = False
 
     def _of_files(self) -> dict[str, Any]:
-        same = ("smiles", "directed", "hydrogens", "stereo", "salts")
+        same = ("smiles", "nodes", "directed", "hydrogens", "stereo", "salts")
         return {"id": self.id_column, **{name: getattr(self, name) for name in same}}
 
     def of_shards(self) -> ReadOptions:
         """How many files are read, whose columns are kept as they are."""
         from infograph.data.read import ReadOptions
 
-        if self.label or self.unit or self.units or self.atomisation:
+        if self.label or self.unit or self.units or self.atomisation or self.nodes:
             raise typer.BadParameter(
-                "--label, --unit, --units and --atomisation are not for many files, whose columns are kept "
-                "as they are: name them in --columns"
+                "--label, --unit, --units, --nodes and --atomisation are not for many files, whose columns "
+                "are kept as they are: name them in --columns"
             )
         return ReadOptions(**self._of_files())
 

@@ -36,8 +36,9 @@ from infograph.errors import (
 )
 
 ACCEPTED = (
-    "a GraphSet, a path, a data set's name, or a list of networkx graphs, PyG Data, "
-    "(edge_index, node_features) tuples, SMILES strings or RDKit molecules, or a PyG data set or loader"
+    "a GraphSet, a path, a data set's name, a table with a SMILES column or of edges, or a list of networkx "
+    "or igraph graphs, PyG Data, adjacency matrices, (edge_index, node_features) tuples, SMILES strings or "
+    "RDKit molecules, or a PyG data set or loader"
 )
 Errors = Literal["raise", "skip"]
 Salts = Literal["keep", "strip"]
@@ -62,6 +63,7 @@ class ReadOptions:
     node: Choice = None
     edge: Choice = None
     weight: str | None = None
+    nodes: Any = None
     directed: bool = False
     hydrogens: bool | None = None
     stereo: bool | None = None
@@ -81,9 +83,12 @@ class ReadOptions:
 def as_graphset(
     source: Any,
     *,
+    smiles: str | None = None,
     node: Choice = None,
     edge: Choice = None,
     weight: str | None = None,
+    nodes: Any = None,
+    directed: bool = False,
     hydrogens: bool | None = None,
     stereo: bool | None = None,
     salts: Salts | None = None,
@@ -95,10 +100,16 @@ def as_graphset(
     """Turn whatever holds graphs into a GraphSet.
 
     Args:
-        source: a GraphSet, a path or data set name, or a list, array or pandas Series of networkx graphs, PyG
-            Data, `(edge_index, node_features)` tuples, SMILES strings, RDKit molecules or GraphSets.
+        source: a GraphSet; a path or data set name; a pandas or polars DataFrame or Arrow table, with a
+            column of SMILES or with one row per edge, read as such files are; or a list, array or Series of
+            networkx or igraph graphs, PyG Data, numpy or scipy adjacency matrices, `(edge_index,
+            node_features)` tuples, SMILES strings, RDKit molecules or GraphSets, or one of them. The index of
+            pandas is the ids.
+        smiles: the column of a table with the SMILES; found by its name otherwise.
         node, edge: attributes to use: names, or {name: "categorical" | "float"}; all by default, [] for none.
         weight: the edge attribute that multiplies messages; "weight" by default, where it holds numbers.
+        nodes: the nodes of a table of edges, with their attributes: a table or a path.
+        directed: whether tables and lists of edges are directed.
         hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
         stereo: whether the encoder sees stereochemistry; None as `schema` says, else no, with a warning.
         salts: "keep" all pieces of molecules or "strip" counter-ions; None as `schema` says, else "keep".
@@ -110,47 +121,83 @@ def as_graphset(
     options = ReadOptions(
         errors=errors,
         schema=schema,
+        smiles=smiles,
         node=node,
         edge=edge,
         weight=weight,
+        nodes=nodes,
+        directed=directed,
         hydrogens=hydrogens,
         stereo=stereo,
         salts=salts,
     )
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Path) or is_table(source) or nodes is not None:
         from infograph.data.read import read
 
         source = read(source, options)
+    graphs = from_objects(source, options, ids)
+    return graphs if schema is None else align(graphs, schema, keep=keep)
+
+
+def from_objects(source: Any, options: ReadOptions, ids: Sequence[str | int] | None = None) -> GraphSet:
+    """A GraphSet, a graph, or several of them in a list, an array, a Series or a loader."""
     items = [source] if isinstance(source, GraphSet) else _items(source)
     first = next((item for item in items if not is_missing(item) and not isinstance(item, Rejected)), None)
     graphs = concatenate(items) if isinstance(first, GraphSet) else None
     n_graphs = len(items) if graphs is None else len(graphs)
     if not n_graphs:
         raise InvalidParameter(f"no graphs: nothing is in there; expected {ACCEPTED}")
+    if ids is None and _is_a(source, "pandas", "Series"):
+        from infograph.data.frames import index_ids
+
+        ids = index_ids(source)
     if ids is not None and len(ids) != n_graphs:
         raise InvalidParameter(f"{len(ids)} ids for {n_graphs} graphs")
     if graphs is None:
-        graphs = _from_items(items, first, options, ids)
-    elif ids is not None:
-        graphs = replace(graphs, ids=id_array(list(ids)))
-    return graphs if schema is None else align(graphs, schema, keep=keep)
+        return _from_items(items, first, options, ids)
+    return graphs if ids is None else replace(graphs, ids=id_array(list(ids)))
+
+
+def is_table(source: object) -> bool:
+    """Whether an object is a table of columns: a pandas or polars DataFrame, or whatever Arrow can read."""
+    column = any(_is_a(source, *name) for name in COLUMNS)
+    return not column and (
+        hasattr(source, "__arrow_c_stream__") or any(_is_a(source, *name) for name in FRAMES)
+    )
+
+
+FRAMES = (("pandas", "DataFrame"), ("polars", "LazyFrame"))
+STACKS = ((1, True), (3, False))  # arrays that hold one item per row: objects or texts, matrices
+COLUMNS = (("pandas", "Series"), ("polars", "Series"), ("pyarrow", "ChunkedArray"))
 
 
 def _items(source: Any) -> list[Any]:
-    if _is_a(source, "torch_geometric.data", "Batch"):
+    if _is_a(source, "torch_geometric.data", "Batch") or _is_single(source):
         source = [source]
-    if isinstance(source, nx.Graph) or _is_a(source, "torch_geometric.data", "Data") or _is_molecule(source):
-        raise InvalidParameter(f"one single graph ({type(source).__name__}): put it into a list")
-    if _is_a(source, "pandas", "DataFrame"):
-        raise InvalidParameter("a whole DataFrame: pass its SMILES column, for instance table['smiles']")
+    if _is_a(source, "pyarrow", "ChunkedArray") or _is_a(source, "pyarrow", "Array"):
+        source = source.to_pylist()
     what = ""
     if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes):
         what = f"a {type(source).__name__}"
-    elif isinstance(source, np.ndarray) and (source.dtype.kind not in "OUT" or source.ndim != 1):
+    elif isinstance(source, np.ndarray) and (source.ndim, source.dtype.kind in "OUT") not in STACKS:
         what = f"an array of {source.dtype}, shape {source.shape}"
     if what:
         raise InvalidParameter(f"cannot read graphs from {what}; expected {ACCEPTED}")
     return [graph for item in source for graph in _unpacked(item)]
+
+
+def _is_single(source: object) -> bool:
+    """Whether an object is one graph; a tuple that begins with an array is, a square array is, too."""
+    if isinstance(source, np.ndarray):
+        return source.ndim == 2 and source.shape[0] == source.shape[1] and source.dtype.kind in "iufb"
+    pair = isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape")
+    data = _is_a(source, "torch_geometric.data", "Data")
+    return pair or data or isinstance(source, nx.Graph) or _is_molecule(source) or _is_other(source)
+
+
+def _is_other(item: object) -> bool:
+    """Whether it is a graph of igraph, or a sparse matrix."""
+    return _is_a(item, "igraph", "Graph") or hasattr(item, "tocoo")
 
 
 def _unpacked(item: Any) -> list[Any]:
@@ -162,7 +209,7 @@ def _from_items(
     items: list[Any], first: Any, options: ReadOptions, ids: Sequence[str | int] | None
 ) -> GraphSet:
     """The one place that says how the objects of a list become graphs; the first one tells of what kind."""
-    if isinstance(first, nx.Graph):
+    if isinstance(first, nx.Graph) or _is_a(first, "igraph", "Graph"):
         from infograph.data.network_files import from_networkx
 
         return from_networkx(items, options, ids=ids)
@@ -176,6 +223,8 @@ def _from_items(
         return from_pyg(items, options, ids)
     if isinstance(first, tuple):
         return assemble(records_of(items, _from_tuple, ids), errors=options.errors, options=options)
+    if isinstance(first, np.ndarray) or hasattr(first, "tocoo"):
+        return _from_matrices(items, options, ids)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
 
@@ -461,6 +510,40 @@ def _from_tuple(pair: tuple[Any, ...]) -> Record:
     if features.dtype.kind not in "iu":
         raise TypeError(f"node_features {type(pair[1])}, expected an array or the number of nodes")
     return Record(int(features), edges)
+
+
+def _from_matrices(items: Sequence[Any], options: ReadOptions, ids: Sequence[str | int] | None) -> GraphSet:
+    """Adjacency matrices: every entry but 0 is an arc, from row to column; their numbers are weights.
+
+    Where all of them are 0 and 1 there is no column of weights, unless a fitted model knows one.
+    """
+    read = list(records_of(items, _from_matrix, ids))
+    ones = all(isinstance(each, Rejected) or (each.edge["weight"] == 1).all() for each in read)
+    weighted = not ones if options.schema is None else options.schema.weight is not None
+    if not weighted:
+        read = [each if isinstance(each, Rejected) else replace(each, edge={}) for each in read]
+    columns = Schema(edge=(Column("weight", "float", role="weight"),))
+    return assemble(read, errors=options.errors, columns=columns, options=options)
+
+
+def _from_matrix(matrix: Any) -> Record:
+    shape = getattr(matrix, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != shape[1]:
+        what = f"a {type(matrix).__name__}" if shape is None else f"an array of shape {shape}"
+        raise ValueError(f"{what}, expected an adjacency matrix: as many rows as columns")
+    if matrix.dtype.kind not in "iufb":
+        raise TypeError(f"an adjacency matrix of {matrix.dtype}, expected numbers")
+    if hasattr(matrix, "tocoo"):
+        found = matrix.tocsr(copy=True)  # entries that are there twice add up
+        found.sum_duplicates()
+        found.eliminate_zeros()
+        found = found.tocoo()
+        source, target, values = found.row, found.col, found.data
+    else:
+        source, target = np.nonzero(matrix)
+        values = matrix[source, target]
+    edges = np.stack([source, target]).astype(np.int64)
+    return Record(shape[0], edges, edge={"weight": values.astype(np.float64)})
 
 
 def arcs_of(edges: NDArray[Any]) -> IntArray:

@@ -59,6 +59,8 @@ TEXTS = {
     ".s6": lambda lines: nx.from_sparse6_bytes(_sparse6(lines).encode()),
 }
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
+ENDS = ("source", "src", "src_id", "from", "u"), ("target", "dst", "dst_id", "to", "v")
+GRAPH = ("graph", "graph_id")
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
 # What networkx says of odd files, by mistake too.
@@ -234,6 +236,19 @@ def looks_like_edges(cells: Sequence[str]) -> bool:
     return len(cells) in (2, 3) and all(isinstance(_value(cell), int) for cell in cells[:2])
 
 
+def called(names: Iterable[str], like: Sequence[str]) -> list[str]:
+    """The columns that are called so, in the order of `like`; "Compound ID" is called compound_id."""
+    plain = {name: re.sub(r"\s+", "_", name.strip()).casefold() for name in names}
+    return sorted((name for name in plain if plain[name] in like), key=lambda name: like.index(plain[name]))
+
+
+def edge_columns(names: Sequence[str]) -> tuple[str | None, str, str] | None:
+    """Which columns of a table of edges are graph (None: all edges are of one), source and target."""
+    source, target = (next(iter(called(names, like)), None) for like in ENDS)
+    graph = next(iter(called(names, GRAPH)), None)
+    return None if source is None or target is None else (graph, source, target)
+
+
 def _value(cell: str) -> int | float | str | None:
     for number in (int, float):
         try:
@@ -336,7 +351,7 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
 
 
 def from_networkx(
-    graphs: Iterable[nx.Graph | Rejected],
+    graphs: Iterable[Any],
     options: ReadOptions | None = None,
     *,
     ids: Sequence[str | int] | None = None,
@@ -348,18 +363,33 @@ def from_networkx(
     ones; anything else is a category. What a node or edge lacks is missing. The numbers that edges have as
     "weight" (1 where there is none) multiply messages, and a float attribute called "pos" or "position" is
     where a node is in space. Graph attributes (`graph.graph`) of plain types become graph columns, `id` the
-    graph's id.
+    graph's id. Graphs of igraph are read likewise; the attribute "name" of their vertices is what these are
+    called, as the nodes of networkx are, and no column.
     """
-    graphs, options = list(graphs), options or ReadOptions()
+    options = options or ReadOptions()
+    graphs = [_from_igraph(graph) if hasattr(graph, "vs") else graph for graph in graphs]
     networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
     known = Schema(tuple(_columns(networks, options, "node")), tuple(_columns(networks, options, "edge")))
     records = records_of(graphs, lambda graph: _record(graph, known), ids)
     return assemble(records, errors=options.errors, columns=known)
 
 
+def _from_igraph(graph: Any) -> nx.Graph:
+    made = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
+    made.graph.update({name: graph[name] for name in graph.attributes()})
+    own = [name for name in graph.vs.attributes() if name != "name" and not name.startswith("_nx_")]
+    columns = {name: graph.vs[name] for name in own}
+    edges = {name: graph.es[name] for name in graph.es.attributes() if not name.startswith("_nx_")}
+    made.add_nodes_from((v, {n: c[v] for n, c in columns.items()}) for v in range(graph.vcount()))
+    made.add_edges_from(
+        (u, v, {n: c[place] for n, c in edges.items()}) for place, (u, v) in enumerate(graph.get_edgelist())
+    )
+    return made
+
+
 def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> Iterator[Column]:
     """The attributes of networks that become columns, as wide as a fitted model knows them."""
-    view, schema, weight = "nodes" if level == "node" else "edges", options.schema, options.weight
+    view = "nodes" if level == "node" else "edges"
     rows = [row[-1] for graph in graphs for row in getattr(graph, view)(data=True)]
     names = list(dict.fromkeys(name for row in rows for name in row if isinstance(name, str)))
     names = [name for name in names if not half_characters([name])]  # their graphs are rejected
@@ -367,30 +397,51 @@ def _columns(graphs: Sequence[nx.Graph], options: ReadOptions, level: Level) -> 
     if not rows and choice is not None:
         names = [choice] if isinstance(choice, str) else list(choice)
     if choice is None:
-        odd = {name for row in rows for name, value in row.items() if not _is_value(value)}
+        odd = {name for row in rows for name, value in row.items() if not is_value(value)}
         names = [name for name in names if name not in odd]
         for name in odd:
             warnings.warn(f"the {level} attribute {name!r} holds no values and is not used", ColumnWarning, 4)
+
+    def numbers() -> bool:
+        values = (row["weight"] for row in rows if row.get("weight") is not None)
+        return all(isinstance(v, NUMBERS) and not isinstance(v, bool) for v in values)
+
+    def kind_of(name: str) -> Kind:
+        return _attribute_kind(name, [row[name] for row in rows if not is_missing(row.get(name))])
+
+    return decided(level, names, choice, options, numbers, kind_of)
+
+
+def decided(
+    level: Level,
+    names: Sequence[str],
+    choice: Choice,
+    options: ReadOptions,
+    weight_is_number: Callable[[], bool],
+    kind_of: Callable[[str], Kind],
+) -> Iterator[Column]:
+    """The columns among `names` that the user or a fitted model chose, of the kinds that they say or have."""
+    schema, weight = options.schema, options.weight
     if schema is not None:  # what a model has not seen is not read, what it misses it says itself
         used = (c for c in getattr(schema, level) if c.used and c.name in names)
         choice, weight = {c.name: c.kind for c in used}, schema.weight.name if schema.weight else None
     elif level == "edge" and weight is not None:
         choice = {**chosen(choice, names, level), **chosen([weight], names, level)}
     elif level == "edge" and choice is None and "weight" in names:
-        values = (row["weight"] for row in rows if row.get("weight") is not None)
-        weight = "weight" if all(isinstance(v, NUMBERS) and not isinstance(v, bool) for v in values) else None
+        weight = "weight" if weight_is_number() else None
     for name, given in chosen(choice, names, level).items():
         known = None if schema is None else schema.column(level, name)
         role = "feature" if known is None else known.role
         if level == "edge" and name == weight:
             given, role = "float", "weight"
-        given = given or _attribute_kind(name, [row[name] for row in rows if not is_missing(row.get(name))])
+        given = given or kind_of(name)
         if level == "node" and given == "float" and name in POSITIONS:
             role = "position"
         yield Column(name, given, 1 if known is None else known.width, role=role)
 
 
-def _is_value(value: Any) -> bool:
+def is_value(value: Any) -> bool:
+    """Whether it can be in a column: a text, a number, or some numbers."""
     return (
         is_missing(value) or hasattr(value, "detach") or isinstance(value, (str, np.bool_, *NUMBERS, *FLOATS))
     )

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from infograph.data.convert import Choice, Errors, Salts, store_graph_column
+from infograph.data.convert import Choice, Errors, Salts, from_objects, is_table, store_graph_column
 from infograph.data.convert import ReadOptions as ReadOptions
 from infograph.data.graphset import MARKER, GraphSet, Rejected, open_graphs
 from infograph.data.labels import MISSING
@@ -38,17 +38,22 @@ SMILES_FILES = (".smi", ".smiles")
 SDF_FILES = (".sdf", ".sd", ".mol")
 TABLES = (".csv", ".tsv")
 JSON_LINES = (".jsonl", ".ndjson")
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 KNOWN = (
-    "a saved GraphSet, a TU folder or zip, .smi, .csv / .tsv / .parquet with a SMILES column, .sdf, .jsonl, "
-    ".graphml, .gexf, .gml, .net, .g6, .edgelist / .edges / .txt / .csv edge lists, or a folder of networks"
+    "a saved GraphSet, a TU folder or zip, .smi, .csv / .tsv / .parquet with a SMILES column or with graph, "
+    "source and target of edges, .sdf, .jsonl, .graphml, .gexf, .gml, .net, .g6, .edgelist / .edges / .txt / "
+    ".csv edge lists, or a folder of networks"
 )
+NODES = "nodes= is for tables of edges, with columns graph, source and target"
 HEADER = ("place", "position", "id", "problem")
-PLACE = re.compile(r"(line \d+|row \d+|record \d+ \(line \d+\)|file [^:]+): (.*)", flags=re.DOTALL)
+PLACE = re.compile(
+    r"(line \d+|row \d+(?: of [^:]+)?|record \d+ \(line \d+\)|file [^:]+): (.*)", flags=re.DOTALL
+)
 EXACT = 2**53  # whole numbers up to here are floats without loss
 
 
 def read_graphs(
-    source: str | Path,
+    source: Any,
     *,
     errors: Errors = "raise",
     schema: Schema | None = None,
@@ -58,6 +63,7 @@ def read_graphs(
     node: Choice = None,
     edge: Choice = None,
     weight: str | None = None,
+    nodes: Any = None,
     directed: bool = False,
     hydrogens: bool | None = None,
     stereo: bool | None = None,
@@ -68,29 +74,33 @@ def read_graphs(
     download: bool = False,
     progress: OnProgress | None = None,
 ) -> GraphSet:
-    """Read graphs from a file, a folder, a data set's name, or a SMILES.
+    """Read graphs from a file, a folder, a data set's name, a SMILES, or whatever `as_graphset` takes.
 
     By extension, also with `.gz` behind it: `.smi` (a SMILES and an id per line), `.csv`, `.tsv` and
     `.parquet` (with a SMILES column; the other columns become graph columns), `.sdf` (properties become graph
     columns), `.jsonl` (`infograph.data.network_files` shows a line), `.graphml`, `.gexf`, edge lists
-    (`.edgelist`, `.edges`, `.txt`, or a `.csv` without SMILES). By content: a folder written by
+    (`.edgelist`, `.edges`, `.txt`, or a `.csv` without SMILES), the edges of many graphs (`.csv`, `.tsv` or
+    `.parquet` with columns graph, source and target). By content: a folder written by
     `save_graphs`, a folder or zip of the TU collection, a folder of networks, one per file, with labels in
     `labels.csv`. A text that is no path is a data set of the catalogue, or else one SMILES.
 
     Cells of text files are numbers where all of a column are; columns of Parquet are what their type says.
+    DataFrames and Arrow tables are read as Parquet is; the index of pandas is the ids, unless it counts rows.
 
     Args:
-        source: the path, name or SMILES.
+        source: the path, name, SMILES, table or graphs.
         errors: "raise" at the first bad graph, or "skip" it and list it in `GraphSet.rejected`.
         schema: the schema of a fitted model; the graphs are read its way.
         smiles: the column with the SMILES; found by its name otherwise.
         id: the column, SDF property or JSON key with the user's ids; found by its name otherwise, if all its
-            values are given and different. The position otherwise.
+            values are given and different. The position otherwise. Of a table of edges, the column of graphs.
         label: the column that becomes the graph column `y`; whole numbers and texts become categories. It may
             be named without the unit in its header, like every column.
         node, edge: attributes of networks to keep, or columns of stored sets that encoders see.
         weight: the edge attribute that multiplies messages.
-        directed: whether edge lists, and JSON lines that do not say, are directed.
+        nodes: the nodes of a table of edges: a table, or the path of one, with columns graph and node, and
+            attributes. It says which nodes there are, those without edges too, and in which order.
+        directed: whether edge lists and tables, and JSON lines that do not say, are directed.
         hydrogens: whether the hydrogens of molecules become nodes; None as `schema` says, else no.
         stereo: whether the encoder sees stereochemistry; None as `schema` says, else no.
         salts: "keep" all pieces of molecules, or "strip" counter-ions and solvents and list them in the graph
@@ -112,6 +122,7 @@ def read_graphs(
         node=node,
         edge=edge,
         weight=weight,
+        nodes=nodes,
         directed=directed,
         hydrogens=hydrogens,
         stereo=stereo,
@@ -128,9 +139,31 @@ def read_graphs(
 
 
 def read(
-    source: str | Path, options: ReadOptions, *, download: bool = False, progress: OnProgress | None = None
+    source: Any, options: ReadOptions, *, download: bool = False, progress: OnProgress | None = None
 ) -> GraphSet:
     """`read_graphs` with its options as one object."""
+    path = Path(source) if isinstance(source, str | Path) else None
+    table = is_table(source) if path is None else kind(path) in (*TABLES, ".parquet")
+    if options.nodes is not None and not table:
+        raise InvalidParameter(NODES)
+    if isinstance(source, str | Path):
+        graphs = _read_path(source, options, download, progress)
+    elif is_table(source):
+        from infograph.data.frames import read_table
+
+        graphs = read_table(source, options)
+    else:
+        graphs = _with_label(from_objects(source, options), options)
+    if options.label is not None and graphs.schema.column("graph", LABEL) is None:
+        raise no_column(graphs.schema, "graph", options.label)
+    if options.weight is not None and options.schema is None and graphs.schema.weight is None:
+        raise no_column(graphs.schema, "edge", options.weight)
+    return with_units(graphs, options.units, options.label)
+
+
+def _read_path(
+    source: str | Path, options: ReadOptions, download: bool, progress: OnProgress | None
+) -> GraphSet:
     if not str(source).strip():
         raise FileMissing("an empty path; expected " + KNOWN)
     path, graphs = Path(source), None
@@ -143,13 +176,7 @@ def read(
             raise
     if graphs is None and isinstance(source, Path):
         raise FileMissing(f"{source} does not exist; expected {KNOWN}")
-    if graphs is None:
-        graphs = _read_name(str(source), options, download, progress)
-    if options.label is not None and graphs.schema.column("graph", LABEL) is None:
-        raise no_column(graphs.schema, "graph", options.label)
-    if options.weight is not None and options.schema is None and graphs.schema.weight is None:
-        raise no_column(graphs.schema, "edge", options.weight)
-    return with_units(graphs, options.units, options.label)
+    return _read_name(str(source), options, download, progress) if graphs is None else graphs
 
 
 def _read_name(text: str, options: ReadOptions, download: bool, progress: OnProgress | None) -> GraphSet:
@@ -189,22 +216,33 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
 
 def _read_file(path: Path, options: ReadOptions) -> GraphSet | None:
     """The one place that says which reader an ending has."""
-    from infograph.data.network_files import NETWORKS, read_json_lines, read_networks
-    from infograph.data.tables import is_molecule_table, read_molecules
+    from infograph.data.edge_tables import read_edge_file
+    from infograph.data.network_files import NETWORKS, edge_columns, read_json_lines, read_networks
+    from infograph.data.tables import column_names, is_molecule_table, read_molecules
     from infograph.data.tu import read_tu
 
     if not path.is_file():
         return None
     ending = kind(path)
-    table = ending in TABLES and is_molecule_table(path, options)
-    if table or ending in (*SMILES_FILES, *SDF_FILES, ".parquet"):
+    table = ending in (*TABLES, ".parquet")
+    if ending in (*SMILES_FILES, *SDF_FILES) or (table and is_molecule_table(path, options)):
         return read_molecules(path, options)
+    if table:
+        graph = (edge_columns(column_names(path)) or (None,))[0]
+        many = graph is not None or options.nodes is not None or options.id is not None
+        if ending == ".parquet" or many:
+            return read_edge_file(path, options)
     if ending in JSON_LINES:
         return read_json_lines(path, options)
     if ending in NETWORKS:
         return read_networks([path], options)
     if ending == ".zip":
         return _select(read_tu(path), options)
+    if ending in SPREADSHEETS:
+        raise InvalidFile(
+            f"{path}: spreadsheets are not read: export the sheet as CSV, or pass what pandas.read_excel "
+            f"gives"
+        )
     shown = repr(ending or "without extension")
     raise InvalidFile(f"{path}: files of the kind {shown} are not read; expected {KNOWN}")
 
@@ -219,10 +257,14 @@ def _select(graphs: GraphSet, options: ReadOptions) -> GraphSet:
             raise SchemaMismatch(f"the edge column {options.weight!r} cannot be a weight: no numbers")
         roles = (replace(c, role="weight") if c.name == options.weight else c for c in schema.edge)
         schema = schema.replace("edge", roles)
-    graphs = replace(graphs, schema=schema)
+    return _with_label(replace(graphs, schema=schema), options)
+
+
+def _with_label(graphs: GraphSet, options: ReadOptions) -> GraphSet:
+    """The same graphs, of which the column that was named is the label."""
     if options.label is None:
         return graphs
-    column = graph_column(schema, options.label)
+    column = graph_column(graphs.schema, options.label)
     return graphs.with_column("graph", replace(column, name=LABEL), graphs.graph[column.name])
 
 
@@ -476,7 +518,7 @@ def placed(rejected: Iterable[Rejected], place: Callable[[int], str]) -> tuple[R
     return tuple(replace(each, problem=f"{place(each.index)}: {each.problem}") for each in rejected)
 
 
-def in_file(error: InvalidGraph | InvalidParameter, path: Path, place: Callable[[int], str]) -> Exception:
+def in_file(error: InvalidGraph | InvalidParameter, path: object, place: Callable[[int], str]) -> Exception:
     """The same error, naming the file and the place in it."""
     if isinstance(error, InvalidGraph) and error.index is not None:
         problem = f"{path}, {place(error.index)}: {error.problem}"

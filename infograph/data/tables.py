@@ -19,8 +19,9 @@ import numpy as np
 
 from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.molecules import from_molecules
-from infograph.data.network_files import looks_like_edges
+from infograph.data.network_files import called, edge_columns, looks_like_edges
 from infograph.data.read import (
+    NODES,
     SDF_FILES,
     SMILES_FILES,
     TABLES,
@@ -39,6 +40,7 @@ from infograph.data.read import (
 from infograph.data.units import match_name
 from infograph.data.vectors import arrow_column, check_names, graph_values
 from infograph.errors import (
+    ColumnWarning,
     InvalidFile,
     InvalidGraph,
     InvalidParameter,
@@ -64,18 +66,25 @@ READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "ster
 
 def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     """All molecules of a file; its other columns become graph columns."""
-    rows = whole(path, _rows(path, options), options.errors)
-    rows = replace(rows, columns={name: as_text(path, name, v) for name, v in rows.columns.items()})
+    return molecules_of(whole(path, _rows(path, options), options.errors), options, path)
+
+
+def molecules_of(
+    rows: Rows, options: ReadOptions, path: object, ids: Sequence[str | int] | None = None
+) -> GraphSet:
+    """The molecules of a table; messages call it `path`. `ids` are those that are no column of it."""
+    if options.nodes is not None:
+        raise InvalidParameter(NODES)
+    columns = {name: plain_column(path, name, cells) for name, cells in rows.columns.items()}
+    rows = replace(rows, columns={name: cells for name, cells in columns.items() if cells is not None})
     label = _chosen(rows.columns, options.label, "label", path)
     own = _chosen(rows.columns, options.id, "id", path)
-    if own is None and rows.ids is None:
+    if own is None and rows.ids is None and ids is None:
         own = _distinct_ids(rows, path)
-    names = (rows.ids if own is None else texts(rows.columns[own])) or []
-    ids: Sequence[str | int] | None = [name or str(row) for row, name in enumerate(names)]
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):  # "007" stays text
-        ids = [int(name) for name in names]
+    if own is not None or ids is None:
+        ids = _ids(rows.ids if own is None else texts(rows.columns[own]))
     try:
-        graphs = from_molecules(_items(rows), ids=ids if any(names) else None, **options.of_molecules)
+        graphs = from_molecules(_items(rows), ids=ids, **options.of_molecules)
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, rows.place) from error
     columns = {}
@@ -87,6 +96,15 @@ def read_molecules(path: Path, options: ReadOptions) -> GraphSet:
     return with_columns(graphs, columns, label, rows.place)
 
 
+def _ids(names: Sequence[str] | None) -> Sequence[str | int] | None:
+    """Ids from texts, numbered where one is empty; None where all are."""
+    if not any(names or ()):
+        return None
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names or ()):  # "007" stays text
+        return [int(name) for name in names or ()]
+    return [name or str(row) for row, name in enumerate(names or ())]
+
+
 def _items(rows: Rows) -> list[Any]:
     items = list(rows.molecules)
     for row, problem in rows.broken.items():
@@ -94,10 +112,10 @@ def _items(rows: Rows) -> list[Any]:
     return items
 
 
-def _distinct_ids(rows: Rows, path: Path) -> str | None:
+def _distinct_ids(rows: Rows, path: object) -> str | None:
     """A column that is called like ids and whose values are all given and different; or a warning."""
     unfit = ""
-    for name in _called(rows.columns, ID_NAMES):
+    for name in called(rows.columns, ID_NAMES):
         values = [text for row, text in enumerate(texts(rows.columns[name])) if row not in rows.broken]
         if all(values) and len(set(values)) == len(values):
             return name
@@ -117,44 +135,80 @@ def texts(column: Any) -> list[str]:
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
-def as_text(path: Path, name: str, column: Any) -> Any:
-    """A column of bytes, as Parquet files have it, as one of texts; any other as it is."""
+def plain_column(path: object, name: str, column: Any, *, needed: bool = False) -> Any:
+    """A column of texts or numbers: bytes as texts, dictionaries as what they stand for.
+
+    One that is nested is refused if it is `needed`, and else None, with a warning.
+    """
     if isinstance(column, list):
         return column
     import pyarrow as pa
 
-    if pa.types.is_nested(column.type) or "binary" not in str(column.type):
-        return column
+    if pa.types.is_nested(column.type):
+        problem = f"{path}: the column {name!r} is nested ({column.type})"
+        if needed:
+            raise InvalidFile(f"{problem}, expected one text in each row")
+        said = f"{problem} and is not used: write a column for each of its values"
+        warnings.warn(said, ColumnWarning, stacklevel=4)
+        return None
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     try:
-        return column.cast(pa.binary()).cast(pa.string())
+        if "binary" in str(column.type):
+            column = column.cast(pa.large_binary())
+        if "binary" in str(column.type) or pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
     except pa.ArrowException as error:
         problem = "holds bytes that are no text in UTF-8: leave it out, or write it as text"
         raise InvalidFile(f"{path}: the column {name!r} {problem}") from error
+    return column
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns of a CSV, TSV or Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    if kind(path) != ".parquet":
+        return header(path)
+    try:
+        return list(parquet.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidFile(f"{path} is damaged or no Parquet file: {error}") from error
 
 
 def is_molecule_table(path: Path, options: ReadOptions) -> bool:
-    """Whether a CSV file is one of molecules, and not an edge list."""
-    names = header(path)
-    return options.smiles is not None or bool(_called(names, SMILES_NAMES)) or not looks_like_edges(names)
+    """Whether a CSV, TSV or Parquet file is one of molecules, and not of edges."""
+    names = column_names(path)
+    edges = kind(path) != ".parquet" and looks_like_edges(names)
+    return has_smiles(names, options) or not (edges or edge_columns(names))
 
 
-def _called(names: Iterable[str], like: Sequence[str]) -> list[str]:
-    """The columns that are called so."""
-    return [name for name in names if name.strip().casefold() in like]
+def has_smiles(names: Sequence[str], options: ReadOptions) -> bool:
+    """Whether a table has a column of SMILES, or was said to have one."""
+    return options.smiles is not None or bool(called(names, SMILES_NAMES))
 
 
-def _smiles_column(names: Sequence[str], options: ReadOptions, path: Path) -> str:
+def smiles_column(names: Sequence[str], options: ReadOptions, path: object) -> str:
+    """The column of the SMILES: the one that was named, or the first that is called so."""
     if options.smiles in names:
         return str(options.smiles)
-    found = _called(names, SMILES_NAMES) if options.smiles is None else []
+    found = called(names, SMILES_NAMES) if options.smiles is None else []
     if not found:
         raise InvalidFile(
-            f"{path} has no SMILES column among {list(names)}: name it with smiles=, or --smiles"
+            f"{path} has no SMILES column among {list(names)}: name it with read_graphs(..., smiles=), or "
+            f"--smiles; edges have columns source and target"
         )
-    return min(found, key=lambda name: SMILES_NAMES.index(name.strip().casefold()))
+    if len(found) > 1:
+        warnings.warn(
+            f"{path}: the SMILES may be in any of {found}; the first is taken, smiles= names another",
+            ColumnWarning,
+            stacklevel=4,
+        )
+    return found[0]
 
 
-def _chosen(names: Iterable[str], chosen: str | None, option: str, path: Path) -> str | None:
+def _chosen(names: Iterable[str], chosen: str | None, option: str, path: object) -> str | None:
     """The column that `chosen` names, with or without the unit in its header."""
     found = None if chosen is None else match_name(names, chosen)
     if chosen is not None and found is None:
@@ -179,7 +233,7 @@ def _rows(
 
 def _table_rows(path: Path, options: ReadOptions, size: int | None) -> Iterator[Rows]:
     for rows in cell_blocks(path, size):
-        smiles = _smiles_column(list(rows.columns), options, path)
+        smiles = smiles_column(list(rows.columns), options, path)
         yield replace(rows, molecules=rows.columns[smiles], smiles=smiles)
 
 
@@ -193,7 +247,7 @@ def _parquet_rows(
     try:
         with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
             names, total = file.schema_arrow.names, file.metadata.num_rows
-            smiles, wanted = _smiles_column(names, options, path), names
+            smiles, wanted = smiles_column(names, options, path), names
             if columns is not None:
                 own = _id_column(names, options, path)
                 kept = _kept_columns(names, columns, own, path)
@@ -205,7 +259,7 @@ def _parquet_rows(
                 batch.validate(full=True)  # texts may not be UTF-8
                 numbers = range(start + 1, start + 1 + batch.num_rows)
                 cells = {name: batch.column(name) for name in wanted}
-                molecules = texts(as_text(path, smiles, cells[smiles]))
+                molecules = texts(plain_column(path, smiles, cells[smiles], needed=True))
                 yield Rows(cells, numbers, molecules=molecules, smiles=smiles, counted="row")
                 start += batch.num_rows
             if start != total:
@@ -318,8 +372,8 @@ def read_blocks(
 
     path, start = Path(shard.path), 0
     streamed = path.is_file() and (
-        kind(path) in (".parquet", *SMILES_FILES)
-        or (kind(path) in TABLES and is_molecule_table(path, options))
+        kind(path) in SMILES_FILES
+        or (kind(path) in (*TABLES, ".parquet") and is_molecule_table(path, options))
     )
     if not streamed:
         yield from _cut(shard, size, options, columns)
@@ -328,7 +382,7 @@ def read_blocks(
         own = _id_column(rows.columns, options, path)
         names = rows.ids or [""] * len(rows.molecules)
         if own:
-            names = texts(as_text(path, own, rows.columns[own]))
+            names = texts(plain_column(path, own, rows.columns[own], needed=True))
         ids = [name or f"{shard.name}:{start + row}" for row, name in enumerate(names)]
         stored = {name: rows.columns[name] for name in _kept_columns(rows.columns, columns, own, path)}
         arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}
@@ -402,7 +456,7 @@ def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | No
 
 def _id_column(names: Iterable[str], options: ReadOptions, path: Path) -> str | None:
     """The column of the ids: the chosen one, or the first that is called like ids."""
-    return _chosen(names, options.id, "id", path) or next(iter(_called(names, ID_NAMES)), None)
+    return _chosen(names, options.id, "id", path) or next(iter(called(names, ID_NAMES)), None)
 
 
 def _kept_columns(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from infograph.data.convert import id_array, objects
 from infograph.data.graphset import GraphSet
 from infograph.data.units import graph_column
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaMismatch
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.io import replaced_file
 
 PROBLEM = "problem"
@@ -83,6 +83,11 @@ class Embeddings:
         """Which rows hold a vector. (G,)."""
         return np.asarray(np.isfinite(self.vectors).all(axis=1))
 
+    def to_pandas(self) -> Any:
+        """A DataFrame with the ids as its index: the columns, and `v0` ... of the vectors."""
+        numbers = {f"v{n}": values for n, values in enumerate(self.vectors.T)}
+        return data_frame({**self.columns, **numbers}, self.ids)
+
     def column(self, name: str) -> NDArray[Any]:
         if name not in self.columns:
             have = ", ".join(map(repr, self.columns)) or "none"
@@ -108,6 +113,15 @@ class Embeddings:
         found = self.select(np.array([own[name] for name in wanted], dtype=np.int64))
         columns = {column.name: graph_values(graphs, column.name) for column in graphs.schema.graph}
         return Embeddings(found.ids, found.vectors, {**found.columns, **columns})
+
+
+def data_frame(columns: Mapping[Any, Any], ids: Any, name: str = "id") -> Any:
+    """A DataFrame of pandas with ids as its index."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtra("pandas", "pandas") from error
+    return pd.DataFrame(dict(columns), index=pd.Index(ids, name=name))
 
 
 def graph_values(graphs: GraphSet, name: str) -> NDArray[Any]:

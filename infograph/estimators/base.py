@@ -11,8 +11,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 
 import infograph
@@ -31,6 +33,7 @@ from infograph.data.labels import (
     task_targets,
 )
 from infograph.data.schema import Schema
+from infograph.data.vectors import data_frame
 from infograph.errors import (
     InvalidFile,
     InvalidGraph,
@@ -214,12 +217,52 @@ def _unchanged_on_error(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class GraphTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
-    """Base of all estimators that turn graphs into vectors."""
+    """Base of all estimators that turn graphs into vectors.
+
+    After `set_output(transform="pandas")` vectors are DataFrames with the graphs' ids as index; graphs that
+    come in a DataFrame or Series keep its index.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        for name in {"transform", "fit_transform"} & vars(cls).keys():
+            setattr(cls, name, _with_ids(vars(cls)[name]))
+        super().__init_subclass__(**options)  # scikit-learn's own, which leaves DataFrames as they are
+
+    def _known(self, graphs: Any, errors: BadRows) -> GraphSet:
+        """Graphs as `transform` reads them."""
+        self._check_fitted()
+        return as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that gives vectors; as a DataFrame of pandas they have the ids of the graphs."""
+
+    @functools.wraps(method)
+    def give(self: Any, graphs: Any, *args: Any, **options: Any) -> Any:
+        rows = method(self, graphs, *args, **options)
+        wanted = _get_output_config("transform", self)["dense"] == "pandas" and not issparse(rows)
+        index = getattr(graphs, "index", None) if hasattr(graphs, "iloc") else None
+        if not wanted or (index is not None and len(index) == len(rows)):  # which scikit-learn keeps
+            return rows
+        errors: BadRows = options.get("errors", "raise")
+        try:
+            known = graphs if isinstance(graphs, GraphSet) else self._known(graphs, errors)
+            ids, rejected = known.ids.tolist(), known.rejected
+        except NothingLeft as error:
+            ids, rejected = [], error.rejected
+        if index is not None and len(index) == len(ids) + len(rejected):  # it is no table of edges
+            kept = index.delete([each.index for each in rejected])
+            return data_frame(dict(enumerate(rows.T)), kept, kept.name)
+        for each in rejected if errors == "nan" else ():  # in the order of their places
+            ids.insert(each.index, each.graph_id)
+        return data_frame(dict(enumerate(rows.T)), ids)
+
+    return give
 
 
 def load(folder: str | Path, **code: Any) -> Any:

@@ -8,7 +8,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -21,12 +21,14 @@ from sklearn.base import BaseEstimator
 from infograph.baselines.base import GraphKernel
 from infograph.baselines.references import count_nodes, countable
 from infograph.cells import Cell, Result, parameters_of, peak_mb, run_cell
+from infograph.data.convert import as_graphset
 from infograph.data.fingerprints import descriptor_names, molecule_features
 from infograph.data.graphset import GraphSet, fingerprint, open_graphs, save_graphs
 from infograph.data.labels import encode_labels, is_continuous, is_known
 from infograph.data.molecules import SMILES
 from infograph.data.splits import scaffold_groups
 from infograph.data.units import LABEL
+from infograph.data.vectors import data_frame, graph_values
 from infograph.errors import (
     CheckpointMismatch,
     InfoGraphError,
@@ -108,9 +110,19 @@ class Compared:
     evaluation: Evaluation | None = field(default=None, compare=False, repr=False)  # for `paired_test`
 
 
+class Comparisons(list[Compared]):
+    """The lines of a comparison, in the order of the methods."""
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with the methods as its index; `empty` says why a line has no figures."""
+        names = [each.name for each in fields(Compared) if each.name not in ("method", "evaluation")]
+        columns = {name: [getattr(line, name) for line in self] for name in names}
+        return data_frame(columns, [line.method for line in self], "method")
+
+
 def compare(
-    graphs: GraphSet,
-    labels: NDArray[Any],
+    graphs: Any,
+    labels: Any,
     methods: Sequence[str | tuple[str, GraphTransformer]],
     results: str | Path,
     *,
@@ -119,12 +131,13 @@ def compare(
     watch: Watch = lambda *_: None,
     workers: int = 1,
     on: str = "local",
-) -> list[Compared]:
+) -> Comparisons:
     """Judge methods on graphs; what was judged before with the same settings is read.
 
     Args:
-        graphs: the graphs, all labelled.
-        labels: (G,) their classes or measured values, or (G, T) of several columns, with gaps.
+        graphs: anything `as_graphset` takes, all labelled.
+        labels: (G,) their classes or measured values, or (G, T) of several columns, with gaps; or the name of
+            a graph column.
         methods: names in `infograph.evaluate.compare.METHODS`, or `(name, estimator)` for others.
         results: a folder that keeps one file per method.
         protocol: how methods are judged.
@@ -134,7 +147,8 @@ def compare(
         on: "local", or a Ray cluster (`infograph.jobs.connect`), on all machines of which
             `results` is under the same path.
     """
-    chosen = [find_method(method) for method in methods]
+    chosen, graphs = [find_method(method) for method in methods], as_graphset(graphs)
+    labels = graph_values(graphs, labels) if isinstance(labels, str) else np.asarray(labels)
     results = Path(results).absolute()
     check_folder(results)
     judging = protocol.judging(graphs)
@@ -172,7 +186,7 @@ def compare(
                 line = _line(method, result)
             found[method.name] = line
             watch(line.method, len(found), len(chosen), line.empty)
-    return [found[method.name] for method in chosen]
+    return Comparisons(found[method.name] for method in chosen)
 
 
 def _line(method: Method, result: Result) -> Compared:

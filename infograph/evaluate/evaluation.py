@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from infograph.data.vectors import data_frame
 from infograph.errors import InvalidParameter
 from infograph.evaluate.judges import SCORINGS
 
@@ -94,6 +95,26 @@ class Evaluation:
         """On outer folds, and on inner ones where something was to be chosen."""
         inside = self.plan.inner_folds
         return sum(each.outer.size * (1 + inside * each.has_inner) for each in self.candidates)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row per candidate, repeat, fold and, of several, column of labels.
+
+        `chosen` is the value of the grid that is best on the inner folds, `inner` its score there, and
+        `score` that on the outer test fold.
+        """
+        parts = []
+        for each in self.candidates:
+            scores = each.chosen_outer  # (R, F) or (R, F, T)
+            places: dict[str, Any] = dict(
+                zip(("repeat", "fold", "target"), np.indices(scores.shape), strict=False)
+            )
+            places["repeat"] = np.array(self.seeds)[places["repeat"]]
+            figures = {"chosen": each.chosen, "inner": each.chosen_inner, "score": scores}
+            own = {"setting": each.setting, "classifier": each.classifier}
+            rows = {name: values.ravel() for name, values in {**places, **figures}.items()}
+            parts.append({**{name: np.full(scores.size, text) for name, text in own.items()}, **rows})
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return data_frame(joined, np.arange(len(joined["score"])), "row")
 
     def __str__(self) -> str:
         early = f"; {self.n_stopped} of {self.n_fits} fits stopped early" if self.n_stopped else ""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import without_mark
 from infograph.data.units import graph_column, match_name, split_header
@@ -21,6 +22,7 @@ from infograph.data.vectors import (
     arrow_column,
     check_ending,
     check_names,
+    data_frame,
     graph_values,
     write_embeddings,
 )
@@ -53,6 +55,12 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.columns[ID])
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with the ids as its index; `attrs["units"]` has the units."""
+        frame = data_frame({name: v for name, v in self.columns.items() if name != ID}, self.columns[ID])
+        frame.attrs["units"] = dict(self.units)
+        return frame
 
     def header(self, name: str) -> str:
         """A column's name with its unit, as a table of texts shows it."""
@@ -88,7 +96,7 @@ class TargetError:
 
 def predict_table(
     model: Any,
-    graphs: GraphSet,
+    graphs: Any,
     *,
     columns: Sequence[str] = (),
     probabilities: bool = False,
@@ -96,11 +104,13 @@ def predict_table(
     interval: float | None = None,
     keep_places: bool = False,
 ) -> Predictions:
-    """Predict graphs that were read with the model's schema.
+    """Predict graphs, and compare with what their own columns say of the targets.
+
+        predict_table(model, "new.csv", interval=0.9).to_pandas()
 
     Args:
         model: a fitted model.
-        graphs: the graphs.
+        graphs: anything `fit` accepts.
         columns: their own columns to put beside the predictions; one that has the name of a target is called
             "measured ...".
         probabilities: whether every class gets a column, and not only the predicted one's probability. Of
@@ -112,6 +122,7 @@ def predict_table(
     """
     check_predicts(model, probabilities=probabilities, std=std, interval=interval)
     _check_own(columns, keep_places)
+    graphs = as_graphset(graphs, schema=model.schema_, errors="skip" if keep_places else "raise")
     spread = (model.predict_proba if hasattr(model, "classes_") else model.predict) if std else None
     both = spread(graphs, return_std=True) if spread else (outputs_of(model, graphs),)
     both = [np.asarray(each).reshape(len(graphs), -1) for each in both]

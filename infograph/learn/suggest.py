@@ -28,7 +28,7 @@ ROUNDS = 8  # of the colours by which graphs without SMILES are told apart
 def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predictions:
     """Choose the graphs of a pool to measure next, in the order to measure them.
 
-        print(suggest(model, "candidates.csv", known="measured.csv").columns)
+        print(suggest(model, "candidates.csv", known="measured.csv").to_pandas())
 
     Graph after graph is taken that most reduces the sum over the pool of an uncertainty times the squared
     distance to the nearest measured or chosen graph, in the space of vectors. Such graphs stand for many, and

@@ -95,7 +95,7 @@ class Comparison:
         chosen, (graphs, labels, lost) = self.chosen, self._judged()
         check_own(out, FILES, "comparison.json", {"source", "protocol", "table"})
         watch.stage("methods", len(chosen))
-        rows = compare(
+        rows: list[Compared] = compare(
             graphs,
             labels,
             chosen,

@@ -13,6 +13,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -286,10 +287,20 @@ PAIR = np.array([[0], [1]])
     [
         ([], {}, InvalidParameter, "no graphs: nothing is in there"),
         (3, {}, InvalidParameter, "cannot read graphs from a int"),
-        (NETWORK, {}, InvalidParameter, "one single graph (Graph): put it into a list"),
-        (Data(x=torch.zeros(1, 1)), {}, InvalidParameter, "one single graph (Data): put it into a list"),
-        (Chem.MolFromSmiles("CC"), {}, InvalidParameter, "one single graph (Mol): put it into a list"),
-        (pd.DataFrame({"smiles": ["CC"]}), {}, InvalidParameter, "a whole DataFrame: pass its SMILES column"),
+        (
+            pd.DataFrame({"a": ["CC"], "b": [1]}),
+            {},
+            InvalidFile,
+            "the DataFrame has no SMILES column among ['a",
+        ),
+        (pd.DataFrame({"smiles": []}), {}, InvalidParameter, "the DataFrame has columns and no rows"),
+        (pd.DataFrame([["C", "C"]], columns=["a", "a"]), {}, InvalidParameter, "two columns of one name"),
+        (pl.DataFrame({"smiles": [["C"]]}), {}, InvalidFile, "'smiles' is nested (large_list"),
+        (pd.Series([1.5, 2.5]), {}, InvalidParameter, "a list of float"),
+        ([np.zeros((2, 3))], {}, InvalidGraph, "an array of shape (2, 3), expected an adjacency matrix"),
+        ([np.array([["a"]])], {}, InvalidGraph, "an adjacency matrix of <U1, expected numbers"),
+        ([np.array([[0, np.nan], [1, 0]])], {}, InvalidGraph, "edge column 'weight': nan in row 0"),
+        (["CC"], {"nodes": pd.DataFrame({"node": [1]})}, InvalidParameter, "nodes= is for tables of edges"),
         (np.zeros((3, 4)), {}, InvalidParameter, "an array of float64, shape (3, 4)"),
         ([3.5], {}, InvalidParameter, "a list of float"),
         ([None], {}, InvalidParameter, "a list of NoneType"),
