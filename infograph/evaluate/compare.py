@@ -42,6 +42,7 @@ from infograph.evaluate.evaluation import Evaluation, Plan, Row
 from infograph.evaluate.judges import SCORINGS
 from infograph.io import check_folder, temporary_folder
 from infograph.jobs import Lost, OverLimit, limited, run
+from infograph.notebook import Listed, as_html
 from infograph.parameters import changed
 
 Watch = Callable[[str, int, int, str], None]  # method, how many are done, of how many, what happens
@@ -172,7 +173,31 @@ def compare(
                 line = _line(method, result)
             found[method.name] = line
             watch(line.method, len(found), len(chosen), line.empty)
-    return [found[method.name] for method in chosen]
+    return Listed([found[method.name] for method in chosen], _as_html)
+
+
+def head(rows: Sequence[Compared]) -> tuple[str, ...]:
+    """What the columns hold."""
+    scoring = next((row.scoring for row in rows if not row.empty), "accuracy")
+    figure = f"{scoring}, %" if SCORINGS[scoring].percent else scoring
+    return ("method", figure, "deviation", "p", "seconds", "peak, MB", "")
+
+
+def cells(row: Compared) -> tuple[str, ...]:
+    """A line as text; a reason in the last cell where there is no figure."""
+    form = ".1f" if SCORINGS[row.scoring].percent else ".3f"
+    figures = (
+        (row.mean, form),
+        (row.std, form),
+        (row.p_value, ".2g"),
+        (row.seconds, ".3g"),
+        (row.peak_mb, ",.0f"),
+    )
+    return (row.method, *("" if value != value else f"{value:{form}}" for value, form in figures), row.empty)
+
+
+def _as_html(rows: list[Compared]) -> str:
+    return as_html("Methods compared", tables=[(head(rows), [cells(row) for row in rows])])
 
 
 def _line(method: Method, result: Result) -> Compared:

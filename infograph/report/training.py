@@ -21,10 +21,11 @@ from infograph.learn.judging import AUC, RMSE, mean_of
 from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
 from infograph.look.draw import draw_graph
 from infograph.look.svg import LIGHT, shorten
+from infograph.notebook import cell_text
 from infograph.parameters import described
 from infograph.progress import WRONG
 from infograph.report.figures import MAX_VECTOR_POINTS, as_svg, history_figure, make_figure, strip
-from infograph.report.pages import HEIGHT, WIDTH, Sheet, as_markdown, cell_text, picture, render, text
+from infograph.report.pages import HEIGHT, WIDTH, Sheet, as_markdown, picture, render, text
 
 WORST = 6  # graphs that are drawn
 MORE = 100  # labels that an extrapolation asks about
