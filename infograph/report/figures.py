@@ -289,7 +289,7 @@ def draw_errors(
     axes.plot(ends, ends, color=LIGHT.missing, linewidth=1)
     pixels = len(given) > MAX_VECTOR_POINTS
     if bounds is not None:
-        axes.vlines(given, *bounds, color=LIGHT.hues[5], linewidth=0.9, alpha=0.6, rasterized=pixels)
+        axes.vlines(given, *bounds, color=LIGHT.hues[5], linewidth=1.3, alpha=0.8, rasterized=pixels)
     axes.scatter(given, said, s=14, color=LIGHT.hues[0], linewidths=0, zorder=3, rasterized=pixels)
 
 
