@@ -18,14 +18,16 @@ MOST_LETTERS = 160  # of a cell; the rest shows when the pointer rests on it
 MOST_DRAWN = 40_000  # letters of all drawings together
 MOST_NODES = 100  # of a graph that is drawn
 SIZE = (150, 120)
-# Inherited colours and a see-through grey are readable on light and dark pages; drawings bring their white.
+# Inherited colours and a see-through grey are readable on light and dark pages; drawings bring their white. The
+# class stands there twice to weigh more than Jupyter's own rules for tables.
 STYLE = """<style>
 .infograph{font-size:13px;line-height:1.45;overflow-x:auto}
 .infograph .facts{display:flex;flex-wrap:wrap;gap:.1em 1.6em;margin:.3em 0}
 .infograph .soft,.infograph thead th{opacity:.7;font-weight:400}
 .infograph table{border-collapse:collapse;margin:.5em 0;font-size:inherit;font-variant-numeric:tabular-nums}
-.infograph table th,.infograph table td{padding:.2em .8em .2em 0;border:0;text-align:left;vertical-align:top;
-border-bottom:1px solid rgba(128,128,128,.3);background:none;color:inherit;max-width:36em}
+.infograph.infograph table th,.infograph.infograph table td{padding:.2em .8em .2em 0;border:0;
+text-align:left;vertical-align:top;border-bottom:1px solid rgba(128,128,128,.3);
+color:inherit;max-width:36em}
 .infograph figure{display:inline-block;margin:.4em .6em 0 0;font-size:11px;text-align:center}
 .infograph svg{display:block;border-radius:6px;border:1px solid rgba(128,128,128,.3)}
 </style>"""
