@@ -18,8 +18,8 @@ MOST_LETTERS = 160  # of a cell; the rest shows when the pointer rests on it
 MOST_DRAWN = 40_000  # letters of all drawings together
 MOST_NODES = 100  # of a graph that is drawn
 SIZE = (150, 120)
-# Inherited colours and a see-through grey are readable on light and dark pages; drawings bring their white. The
-# class stands there twice to weigh more than Jupyter's own rules for tables.
+# Inherited colours and a see-through grey are readable on light and dark pages; drawings bring their white.
+# The class stands there twice to weigh more than Jupyter's own rules for tables.
 STYLE = """<style>
 .infograph{font-size:13px;line-height:1.45;overflow-x:auto}
 .infograph .facts{display:flex;flex-wrap:wrap;gap:.1em 1.6em;margin:.3em 0}
