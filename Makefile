@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-all check wheel bench screenshots clean
+.PHONY: run test test-all check wheel bench screenshots notebooks clean
 
 run: .venv/ready
 	$(BIN)/infograph study MUTAG --out runs/mutag
@@ -37,6 +37,13 @@ bench: .venv/ready
 # The pictures of the explorer that README and docs show, by the tests that need the same pages.
 screenshots: .venv/ready
 	INFOGRAPH_SCREENSHOTS=docs $(BIN)/python -m pytest tests/explore/test_browser_qm9.py
+
+# The notebooks of the examples, run again where they are; files that they write go to a folder of their own.
+notebooks: .venv/ready
+	mkdir -p .cache/notebooks
+	cp examples/notebooks/*.ipynb .cache/notebooks
+	cd .cache/notebooks && env -u INFOGRAPH_DATA ../../$(BIN)/jupyter execute --inplace *.ipynb
+	cp .cache/notebooks/*.ipynb examples/notebooks
 
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

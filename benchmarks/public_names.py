@@ -56,6 +56,7 @@ GROUPS = {
         "draw_graph",
         "contribution_drawing",
     ),
+    "plots": ("plot_history", "plot_map", "plot_predictions", "plot_gains"),
     "kernels": (
         "WeisfeilerLehman",
         "OptimalAssignment",

@@ -74,3 +74,7 @@ from infograph.train.loop import Cosine as Cosine
 from infograph.train.loop import Plateau as Plateau
 
 __version__: str
+from infograph.report.plots import plot_gains as plot_gains
+from infograph.report.plots import plot_history as plot_history
+from infograph.report.plots import plot_map as plot_map
+from infograph.report.plots import plot_predictions as plot_predictions

@@ -27,6 +27,7 @@ AREA = "validation roc_auc"  # beside it, of two classes
 WRONG = "% wrong"  # the unit of a share of wrong classes
 NO_TERMS = ("epoch", "model", "loss", "mi", "accuracy", "confident", "lr", "seconds", "graphs_per_second")
 EVERY = 10.0  # seconds between plain lines
+IN_CELL = 0.25  # seconds until the line of a notebook is written over
 Epoch = dict[str, float]
 
 
@@ -161,7 +162,9 @@ class Watch:
 
 
 class Report(Watch):
-    """A watch that people see: a bar per stage on a terminal, plain lines elsewhere; for a `with` block.
+    """A watch that people see, for a `with` block.
+
+    On a terminal a bar per stage, in a notebook one line that is written over, plain lines elsewhere.
 
     Args:
         console: where to write; standard error by default, so that results on standard output stay clean.
@@ -169,7 +172,9 @@ class Report(Watch):
     """
 
     def __init__(self, console: Console | None = None, every: float = EVERY) -> None:
-        self.console, self.every = console or err(), every
+        self.console = console or err()
+        self.every = min(every, IN_CELL) if self.console.is_jupyter else every
+        self._cell: Any = None  # the line of a notebook's output that is written over
         columns = (TextColumn("{task.description}"), BarColumn(20))
         figures = TextColumn("{task.fields[text]}", markup=False, table_column=Column())
         self._live = RichProgress(*columns, figures, TimeRemainingColumn(compact=True), console=self.console)
@@ -188,7 +193,7 @@ class Report(Watch):
 
     def stage(self, name: str, total: int) -> None:
         self._end_stage()
-        self._name, self._text = name, ""
+        self._name, self._text, self._cell = name, "", None
         self._began = self._last = time.perf_counter()
         if self.console.is_terminal:
             self._live.start()
@@ -200,7 +205,20 @@ class Report(Watch):
             self._live.update(self._task, completed=done, description=self._name, text=self._text)
         elif self._text and time.perf_counter() - self._last >= self.every:
             self._last = time.perf_counter()
-            self.note(f"{self._name}: {self._text}")
+            self._tell(f"{self._name}: {self._text}")
+
+    def _tell(self, text: str) -> None:
+        """How far it is: a line more or, in a notebook, one in the place of the last; no widgets."""
+        if not self.console.is_jupyter:
+            self.note(text)
+            return
+        from IPython.display import display
+
+        line = {"text/plain": text}
+        if self._cell is None:
+            self._cell = display(line, raw=True, display_id=True)
+        else:
+            self._cell.update(line, raw=True)
 
     def note(self, text: str) -> None:
         """A line that stays, as it is: users' names are no markup."""
@@ -228,7 +246,7 @@ class Report(Watch):
     def _end_stage(self) -> None:
         if self._task is None and self._name:
             text = f", {self._text}" if self._text else ""
-            self.note(f"{self._name}: {time.perf_counter() - self._began:.1f} s{text}")
+            self._tell(f"{self._name}: {time.perf_counter() - self._began:.1f} s{text}")
 
 
 class ProgressReport(Report):
@@ -272,13 +290,13 @@ class ProgressReport(Report):
             self.advance((self._run - 1) * steps + done, figures)
             return
         time_now = time.perf_counter()
-        if now.step == now.steps:
+        if now.step == now.steps or self.console.is_jupyter:
             self._unsaid = f"{name}  {figures}"
             if time_now - self._last >= self.every or now.epoch == now.epochs:
                 self._last, said, self._unsaid = time_now, self._unsaid, ""
                 left = (self.runs - self._run + 1) * steps - done
                 seconds = timedelta(seconds=round((time_now - self._began) / self._seen * left))
-                self.note(f"{said}  {'at most ' * (ERROR in now.shown)}{seconds} left")
+                self._tell(f"{said}  {'at most ' * (ERROR in now.shown)}{seconds} left")
 
     def _show_steps(self, now: Progress) -> None:
         """Of what has no epochs."""
@@ -293,7 +311,7 @@ class ProgressReport(Report):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._unsaid:  # of a run that ended before its last epoch
-            self.note(self._unsaid)
+            self._tell(self._unsaid)
         super().__exit__(kind, *_)
 
     def _figures(self, shown: Epoch) -> list[str]:

@@ -11,11 +11,11 @@ import infograph
 
 ROOT = Path(infograph.__file__).parent
 ORDER = [
-    *("errors", "io", "parameters", "progress", "jobs", "cells", "data", "nn", "objectives", "train"),
-    *("estimators", "baselines", "evaluate", "index", "learn", "look", "report", "explore", "paper", "scale"),
-    *("cli", "__main__"),
+    *("errors", "notebook", "io", "parameters", "progress", "jobs", "cells", "data", "nn", "objectives"),
+    *("train", "estimators", "baselines", "evaluate", "index", "learn", "look", "report", "explore"),
+    *("paper", "scale", "cli", "__main__"),
 ]
-WITHOUT_TORCH = ("errors", "io", "progress", "jobs", "cells", "data", "evaluate")
+WITHOUT_TORCH = ("errors", "notebook", "io", "progress", "jobs", "cells", "data", "evaluate")
 HEAVY = {"torch", "torch_geometric", "rdkit", "matplotlib"}
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
 

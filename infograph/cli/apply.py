@@ -276,7 +276,7 @@ def suggest(
 
 def _rows(found: Predictions) -> list[Any]:
     """The first rows of a table, and how many more there are."""
-    from infograph.report.pages import cell_text
+    from infograph.notebook import cell_text
 
     shown = [map(cell_text, values[:SHOWN].tolist()) for values in found.columns.values()]
     texts = [place for place, name in enumerate(found.columns) if name in ("problem", "smiles")]

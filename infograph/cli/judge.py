@@ -116,9 +116,9 @@ def compare(
         infograph compare molecules.csv --label logS --scaffolds --folds 5 --methods atoms,morgan,predictions
     """
     from infograph.data.units import LABEL
-    from infograph.evaluate.compare import Limits, Protocol
+    from infograph.evaluate.compare import Limits, Protocol, cells, head
     from infograph.io import check_outputs
-    from infograph.report.comparison import FILES, Comparison, as_record, cells, head
+    from infograph.report.comparison import FILES, Comparison, as_record
 
     name = opt.source_name(source)
     out = out or Path("runs") / f"compare-{name}"

@@ -90,7 +90,8 @@ def search(
         infograph search index --duplicates
     """
     from infograph.io import check_outputs, check_writable, replaced_file
-    from infograph.report.pages import cell_text, hits_page
+    from infograph.notebook import cell_text
+    from infograph.report.pages import hits_page
 
     if duplicates and (query is not None or by_id or html is not None):
         raise opt.refused("all graphs are compared: leave QUERY, --id and --html out", "duplicates")

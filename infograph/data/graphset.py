@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from infograph.data.schema import LEVELS, Category, Column, Level, Schema
 from infograph.errors import InvalidFile, InvalidParameter, SchemaMismatch, UnknownCategoryWarning
 from infograph.io import FolderKind, checksums, described, listed_arrays, open_arrays, replaced_folder
+from infograph.notebook import MOST_NAMES, MOST_NODES, as_html, drawn, some
 
 IntArray = NDArray[np.integer[Any]]
 ROWS = 1_000_000  # in memory at a time
@@ -24,6 +25,7 @@ BLOCK = 10_000  # texts that stay in the cache of a processor
 POSITIONS = ("pos", "position")  # as networkx's layouts and PyG call coordinates
 FORMAT = "infograph-graphset-1"
 MARKER = "schema.json"
+SHOWN = 4  # graphs that a notebook draws
 AGAIN = "save the GraphSet again"
 SURROGATE = re.compile("[\ud800-\udfff]")
 HALF = "half a character (a lone surrogate such as \\ud800), which no file can hold: replace it"
@@ -132,6 +134,37 @@ class GraphSet:
         counts = f"{len(self):,} graphs, {self.n_nodes:,} nodes, {self.n_edges:,} arcs"
         return f"GraphSet({counts}; {columns or 'no columns'})"
 
+    def _repr_html_(self) -> str:
+        facts: dict[str, object] = {"nodes per graph": _span(self.sizes)}
+        facts["arcs per graph"] = _span(np.diff(self.edge_ptr))
+        facts |= {"left out": f"{len(self.rejected):,}"} if self.rejected else {}
+        columns = [
+            (level, column.name, column, self._summary(column) if level == "graph" else "")
+            for level in LEVELS
+            for column in getattr(self.schema, level)
+        ]
+        first = np.flatnonzero(self.sizes <= MOST_NODES)[:SHOWN].tolist()
+        return as_html(
+            f"{len(self):,} {'graph' if len(self) == 1 else 'graphs'}",
+            facts,
+            drawings=zip((str(self.ids[row]) for row in first), drawn(self, first), strict=True),
+            tables=[(("level", "column", "holds", "values"), columns)] if columns else (),
+            notes=[f"left out, {item.graph_id}: {item.problem}" for item in self.rejected[:3]],
+        )
+
+    def _summary(self, column: Column) -> str:
+        """What the values of a graph column are: classes and how many each has, or the range of numbers."""
+        from infograph.data.labels import count_classes, is_known
+
+        values = self.values("graph", column.name)
+        if column.kind == "text" or column.width > 1:
+            return some(values[: MOST_NAMES // 2].tolist()) if column.kind == "text" else ""
+        known = is_known(values)
+        missing = f"; {np.count_nonzero(~known):,} missing" if not known.all() else ""
+        if column.kind == "categorical":
+            return some([f"{name} ({count:,})" for name, count in count_classes(values)]) + missing
+        return _span(values[known]) + missing
+
     def __iter__(self) -> Iterator[GraphSet]:
         return (self[index] for index in range(len(self)))
 
@@ -195,6 +228,14 @@ class GraphSet:
         others = tuple(c for c in getattr(self.schema, level) if c.name != column.name)
         changed: dict[str, Any] = {level: {**getattr(self, level), column.name: values}}
         return replace(self, schema=self.schema.replace(level, (*others, column)), **changed)
+
+
+def _span(values: NDArray[Any]) -> str:
+    """The range of some numbers and their median."""
+    if not len(values):
+        return "none"
+    low, middle, high = (f"{value:.4g}" for value in np.quantile(values, [0, 0.5, 1]).tolist())
+    return low if low == high else f"{low} to {high}, median {middle}"
 
 
 def half_characters(values: Iterable[object]) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.errors import InvalidFile, SchemaMismatch
+from infograph.notebook import as_html, some
 
 Kind = Literal["categorical", "float", "text"]
 Level = Literal["node", "edge", "graph"]
@@ -64,6 +65,16 @@ class Column:
     def encoded_width(self) -> int:
         """Inputs the column gives an encoder: one per category (unknown is all zeros), or its floats."""
         return len(self.categories) if self.kind == "categorical" else self.width
+
+    def __str__(self) -> str:
+        """What it holds: "3 categories: C, N, O", "3 numbers, Angstrom, position"."""
+        numbers = "number" if self.width == 1 else f"{self.width} numbers"
+        held = {"float": numbers, "text": "text"}.get(self.kind) or (
+            f"{len(self.categories)} {'category' if len(self.categories) == 1 else 'categories'}: "
+            f"{some(self.categories)}"
+        )
+        role = "" if self.role == "feature" else self.role
+        return ", ".join(filter(None, (held, self.unit, role)))
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """Stored categories as codes: a NaN, which is a missing one at graphs, is `unknown`."""
@@ -158,6 +169,15 @@ class Schema:
         """A copy with other columns at one level."""
         changed: dict[str, Any] = {level: tuple(columns)}
         return dataclasses.replace(self, **changed)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (level, column.name, column, "yes" if column.used and level != "graph" else "")
+            for level in LEVELS
+            for column in getattr(self, level)
+        ]
+        head = ("level", "column", "holds", "seen by encoders")
+        return as_html("Schema", dict(self.options), tables=[(head, rows)] if rows else ())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; what is as by default is left out."""

@@ -45,6 +45,7 @@ from infograph.errors import (
 )
 from infograph.estimators.folder import State, model_folder, read_config, read_model, write_model
 from infograph.io import json_ready
+from infograph.notebook import as_html, some
 from infograph.parameters import CUSTOM, LATER, Spec, restored, saved
 
 BadRows = Literal["raise", "skip", "nan"]
@@ -93,9 +94,21 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """The objects among the parameters, those that short forms stand for too."""
         return {}
 
-    def _about(self) -> list[str]:
-        """Lines on what the model does, for its card."""
-        return []
+    def _facts(self) -> dict[str, str]:
+        """What the fitted model does and what it came from, by name, for its card and for notebooks."""
+        return {}
+
+    def _repr_html_inner(self) -> str:
+        """In a notebook: of a fitted model its facts, else scikit-learn's table of parameters."""
+        if not hasattr(self, "schema_"):
+            return str(super()._repr_html_inner())
+        seen = [f"{c.name} ({level})" for level in ("node", "edge") for c in self.schema_.features(level)]
+        columns = {"columns it sees": some(seen) or "none: the graphs' shape alone"}
+        return as_html(f"{self!r}, fitted", tables=[(("", ""), list({**self._facts(), **columns}.items()))])
+
+    def _repr_mimebundle_(self, **asked: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**asked)
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "schema_"):
@@ -140,7 +153,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Markdown for people; nothing reads it back."""
         settings = {**self.get_params(deep=False), **self._fitted_settings()}
         call = "predict" if hasattr(self, "predict") else "transform"
-        lines = [f"# {type(self).__name__}", "", *self._about(), "", "```python", "import infograph", ""]
+        facts = (f"- {name}: {value}" for name, value in self._facts().items())
+        lines = [f"# {type(self).__name__}", "", *facts, "", "```python", "import infograph", ""]
         lines += [f'infograph.load("this folder").{call}(graphs)', "```", "", "## Columns of the graphs", ""]
         for level in ("node", "edge"):
             for column in getattr(self.schema_, level):
@@ -440,13 +454,11 @@ class GraphPredictor(GraphEstimator):
         task = "classification" if hasattr(self, "classes_") else "regression"
         return {"task": task} if "task" in self._get_param_names() else {}
 
-    def _about(self) -> list[str]:
+    def _facts(self) -> dict[str, str]:
         units = zip(self.target_names_, self.target_units_, strict=True)
-        lines = ["Predicts, for every graph:", ""]
-        lines += [f"- {name}" + (f" [{unit}]" if unit and unit not in name else "") for name, unit in units]
-        if hasattr(self, "classes_"):
-            lines += ["", "Classes: " + ", ".join(map(str, self.classes_.tolist()))]
-        return lines
+        named = [name + (f" [{unit}]" if unit and unit not in name else "") for name, unit in units]
+        classes = {"classes": some(self.classes_.tolist())} if hasattr(self, "classes_") else {}
+        return {**super()._facts(), "predicts": some(named), **classes}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -52,6 +52,7 @@ OBJECTIVES = {
     "auto": MutualInformation("infonce", "conditioned", max_patches=64),
     "infograph": MutualInformation(),
 }
+MEASURED = {"loss": "loss", "mi": "MI", "accuracy": "share of pairs told apart", f"{ERROR} mi": "held-out MI"}
 BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
 
@@ -64,6 +65,7 @@ class GraphNetwork(GraphTransformer):
     device: str
     history_: list[Epoch]
     encoder_: EncoderSpec
+    n_graphs_: int = 0  # that it was fitted on; 0 where an older file does not say
 
     @property
     def _encoder(self) -> GraphEncoder:
@@ -173,6 +175,7 @@ class InfoGraph(GraphNetwork):
     Attributes:
         schema_: what the graphs must look like.
         encoder_: the encoder as an object, "auto" decided.
+        n_graphs_: how many graphs it was fitted on.
         history_: one record per epoch: loss, MI estimate (0 at chance, 2 log 2 at most for "jsd"), pair
             accuracy.
         network_: the trained torch modules by name, "encoder" among them.
@@ -356,6 +359,7 @@ class InfoGraph(GraphNetwork):
         epochs = self.epochs if epochs is None else epochs
         warm = self.warm_start and hasattr(self, "schema_") if warm is None else warm
         known = check_enough(self._go_on(graphs) if warm else self._start(graphs))
+        self.n_graphs_ = len(known)
         source, earlier = self._source(known), len(self.history_)
         if epochs == 0 and not earlier:
             order = loop.cut(np.arange(len(known)), source.sizes, self.batch_size, loop.MAX_NODES, least=2)
@@ -540,18 +544,25 @@ class InfoGraph(GraphNetwork):
         self._directions = kept
 
     def _learned(self) -> dict[str, Any]:
-        return {} if self._n_shown is None else {"shown": self._n_shown}
+        shown = {} if self._n_shown is None else {"shown": self._n_shown}
+        return {**shown, "graphs": self.n_graphs_}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         self._n_shown = int(learned["shown"]) if "shown" in learned else None
+        self.n_graphs_ = int(learned.get("graphs", 0))
 
     def _fitted_settings(self) -> dict[str, Any]:
         made = {"objective": self.objective_} if self.objective == "auto" else {}
         return {**self._built, "encoder": self.encoder_, **made}
 
-    def _about(self) -> list[str]:
-        trained = f"{len(self.history_)} epochs" if self.history_ else "Untrained weights"
-        return [f"Turns a graph into a vector of {self._n_features_out} numbers. {trained}."]
+    def _facts(self) -> dict[str, str]:
+        facts = {"makes of a graph": f"a vector of {self._n_features_out} numbers"}
+        facts |= {"fitted on": f"{self.n_graphs_:,} graphs"} if self.n_graphs_ else {}
+        if not self.history_:
+            return {**facts, "training": "none: the weights are random"}
+        last = self.history_[-1]
+        figures = (f"{what} {last[name]:.3g}" for name, what in MEASURED.items() if name in last)
+        return {**facts, "training": f"{len(self.history_)} epochs", "last epoch": ", ".join(figures)}
 
 
 PAPER = {

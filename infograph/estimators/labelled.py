@@ -38,7 +38,15 @@ from infograph.objectives.infograph_star import InfoGraphStar
 from infograph.objectives.objective import Objective, Predictor, Regression, Task
 from infograph.objectives.vectors import Vectors
 from infograph.parameters import check_parameters, frozen
-from infograph.progress import Epoch, ProgressReport, Watcher, validation_unit
+from infograph.progress import (
+    WRONG,
+    Epoch,
+    ProgressReport,
+    Watcher,
+    figure_text,
+    least_error,
+    validation_unit,
+)
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
 from infograph.train.loop import Cosine, Plateau
 
@@ -82,6 +90,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "random_state": [SEED],
     }
     models_: list[Predictor]
+    n_labelled_: int = 0  # of the n_graphs_; those held out for validation are not counted
     chosen_: str = ""  # by objective="auto"
     errors_: dict[str, float]  # on graphs that were held out, by which it was
     offset_: Offset | None = None
@@ -257,6 +266,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         values, task = self._learnable(self._rest(targets, known), labelled)
         self.models_, self.history_, self._elements = [], [], elements_of(known)
         self._descriptors = descriptor_names() if self.descriptors else ()
+        self.n_graphs_, self.n_labelled_ = len(known), len(labelled)
         self._unseen: tuple[IntArray, Rows] | None = None
         data = Data(known, values, labelled, everyone, held_out, task, make_encoder)
         identity = {} if checkpoint is None else self._identity(data, targets)
@@ -441,8 +451,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             self.models_.append(model.to(choose_device(self.device)).eval())
 
     def _learned(self) -> dict[str, Any]:
-        own = {"inputs": self.inputs_, "head": self.head_, "heads": self.heads_}
+        own: dict[str, Any] = {"inputs": self.inputs_, "head": self.head_, "heads": self.heads_}
         own["descriptors"] = self._descriptors
+        own |= {"graphs": self.n_graphs_, "labelled": self.n_labelled_}
         return {**super()._learned(), **own, "elements": self._elements, "errors": self.errors_}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
@@ -452,6 +463,27 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.inputs_, self.head_ = learned.get("inputs", ""), learned.get("head", "")
         self.heads_ = learned.get("heads", {})
         self._descriptors = tuple(learned.get("descriptors", ()))
+        self.n_graphs_, self.n_labelled_ = learned.get("graphs", 0), learned.get("labelled", 0)
+
+    def _facts(self) -> dict[str, str]:
+        facts = super()._facts()
+        if self.n_graphs_:
+            facts["learned from"] = f"{self.n_graphs_:,} graphs, {self.n_labelled_:,} of them labelled"
+        if self.errors_:
+            unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
+            beside = (f"{name} {error:.3g}" for name, error in self.errors_.items())
+            facts["chosen"] = f"{self.chosen_ or self.objective}, by held-out error: {', '.join(beside)}"
+            facts["chosen"] += f" {unit}" if unit and unit != WRONG else ""
+        if self.inputs_:
+            missed = min(self.heads_.values(), default=math.nan)
+            facts["head"] = f"{self.head_} of {self.inputs_.replace('+', ' + ')}"
+            facts["head"] += "" if math.isnan(missed) else f", missed {100 * missed:.0f} % of the variance"
+        elif self.history_:
+            facts["training"] = f"{len(self.history_)} epochs"
+            if ERROR in self.history_[-1]:
+                unit = validation_unit(self.target_units_, classes=hasattr(self, "classes_"))
+                facts["validation error"] = figure_text(least_error(self.history_), unit)
+        return facts
 
     def _fitted_settings(self) -> dict[str, Any]:
         built = {"encoder": self.encoder_, "dim": self._encoder.dim, "init_from": None}

@@ -44,6 +44,7 @@ from infograph.evaluate.evaluation import Evaluation, Plan, Row
 from infograph.evaluate.judges import SCORINGS
 from infograph.io import check_folder, temporary_folder
 from infograph.jobs import Lost, OverLimit, limited, run
+from infograph.notebook import as_html
 from infograph.parameters import changed
 
 Watch = Callable[[str, int, int, str], None]  # method, how many are done, of how many, what happens
@@ -119,6 +120,9 @@ class Comparisons(list[Compared]):
         columns = {name: [getattr(line, name) for line in self] for name in names}
         return data_frame(columns, [line.method for line in self], "method")
 
+    def _repr_html_(self) -> str:
+        return as_html("Methods compared", tables=[(head(self), [cells(row) for row in self])])
+
 
 def compare(
     graphs: Any,
@@ -187,6 +191,26 @@ def compare(
             found[method.name] = line
             watch(line.method, len(found), len(chosen), line.empty)
     return Comparisons(found[method.name] for method in chosen)
+
+
+def head(rows: Sequence[Compared]) -> tuple[str, ...]:
+    """What the columns hold."""
+    scoring = next((row.scoring for row in rows if not row.empty), "accuracy")
+    figure = f"{scoring}, %" if SCORINGS[scoring].percent else scoring
+    return ("method", figure, "deviation", "p", "seconds", "peak, MB", "")
+
+
+def cells(row: Compared) -> tuple[str, ...]:
+    """A line as text; a reason in the last cell where there is no figure."""
+    form = ".1f" if SCORINGS[row.scoring].percent else ".3f"
+    figures = (
+        (row.mean, form),
+        (row.std, form),
+        (row.p_value, ".2g"),
+        (row.seconds, ".3g"),
+        (row.peak_mb, ",.0f"),
+    )
+    return (row.method, *("" if value != value else f"{value:{form}}" for value, form in figures), row.empty)
 
 
 def _line(method: Method, result: Result) -> Compared:

@@ -16,6 +16,7 @@ from scipy import stats
 from infograph.data.vectors import data_frame
 from infograph.errors import InvalidParameter
 from infograph.evaluate.judges import SCORINGS
+from infograph.notebook import as_html
 
 FORMAT = 1
 Rows = NDArray[np.int64]
@@ -119,6 +120,20 @@ class Evaluation:
     def __str__(self) -> str:
         early = f"; {self.n_stopped} of {self.n_fits} fits stopped early" if self.n_stopped else ""
         return f"{self.leak_free()}{early}"
+
+    def _repr_html_(self) -> str:
+        plan, kind = self.plan, self.scoring
+        facts = {"graphs": f"{plan.n_graphs:,}", "folds": plan.folds, "repeats": len(self.seeds)}
+        if plan.class_sizes and kind == "accuracy":
+            facts["largest class"] = f"{100 * plan.majority:.1f} %"
+        rows = [("leak-free", *self.leak_free().shown)]
+        if len(self.candidates) > 1:
+            rows.append(("best setting on the test folds (paper)", *self.paper().shown))
+        head = ("", kind, "± over repeats", "± over folds")
+        each = [(str(one), *Score.of(one.chosen_outer, kind).shown) for one in self.candidates]
+        tables = [(head, rows), (("candidate", *head[1:]), each)]
+        early = [f"{self.n_stopped} of {self.n_fits} fits stopped early"] if self.n_stopped else []
+        return as_html("Cross-validation", facts, tables=tables[: len(each)], notes=early)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON-ready lists and numbers; `from_dict` gives it back exactly."""
@@ -318,6 +333,17 @@ class Score:
         factor = 100 if SCORINGS[self.scoring].percent else 1
         return factor * self.mean, factor * self.std, factor * self.std_folds
 
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """The same as texts; a deviation that does not exist is empty."""
+        form = "{:.1f} %" if SCORINGS[self.scoring].percent else "{:.3f}"
+        mean, std, folds = ("" if math.isnan(value) else form.format(value) for value in self.in_table)
+        return mean, std, folds
+
+    def _repr_html_(self) -> str:
+        head = (self.scoring, "± over repeats", "± over folds")
+        return as_html("", tables=[(head, [self.shown])])
+
     def __str__(self) -> str:
         mean, std, std_folds = self.in_table
         unit, digits = (" %", 1) if SCORINGS[self.scoring].percent else ("", 3)
@@ -417,6 +443,9 @@ class PairedTest:
             f"{factor * self.difference:+.{digits}f}{unit} "
             f"({100 * self.level:g} % interval {low} to {high}, p = {self.p_value:.2g})"
         )
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Difference in {self.scoring}", notes=[str(self)])
 
 
 def paired_test(

@@ -32,11 +32,13 @@ from infograph.index.nearest import (
     faiss_installed,
 )
 from infograph.index.store import FAISS, MODEL, Store, is_index, read_index, write_index
+from infograph.notebook import as_html, drawn
 
 TABLE_NAMES = ("query", "rank", "id", "score")
 MOST_BYTES = 4 << 30  # of vectors that come sparse
 SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
 EXACT_UP_TO = 100_000
+MOST_DRAWN = 8  # hits of the first query, in a notebook
 UNCOVERED_SHARE = 0.1  # of vectors, that may have come after the cells were learned
 Reader = Callable[[Schema | None], GraphSet]
 State = tuple[Store, Approximate | None]
@@ -226,7 +228,7 @@ class GraphIndex:
     def _hits(self, state: State, found: Found, queries: NDArray[Any]) -> Hits:
         (store, _), (rows, scores) = state, found
         columns = {name: values[rows] for name, values in store.columns.items()}
-        return Hits(store.ids[rows], scores, rows, columns, queries, self.metric)
+        return Hits(store.ids[rows], scores, rows, columns, queries, self.metric, store.graphs)
 
     def _embed(self, query: Any, read: Callable[[Any, Schema | None], GraphSet]) -> tuple[GraphSet, Vectors]:
         """Graphs as the model reads them, and their vectors."""
@@ -332,6 +334,7 @@ class Hits:
         columns: (Q, K) each, what the index knows of the graphs found.
         queries: (Q,) ids of the query graphs, or their positions where they have none.
         metric: "cosine" or "euclidean".
+        graphs: those of the index, to draw the hits in a notebook; None where it has none.
     """
 
     ids: NDArray[Any]
@@ -340,6 +343,7 @@ class Hits:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     queries: NDArray[Any] = field(default_factory=lambda: np.zeros(1, np.int64))
     metric: Metric = "cosine"
+    graphs: GraphSet | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -371,6 +375,18 @@ class Hits:
             for query in range(len(self))
             for rank in range(self.rows.shape[1])
         ]
+
+    def _repr_html_(self) -> str:
+        rows = self.table()
+        head = [name for name in (rows[0] if rows else ()) if name != "query" or len(self) > 1]
+        table = head, [[row[name] for name in head] for row in rows]
+        first = rows[: min(self.rows.shape[1], MOST_DRAWN) if self.graphs is not None else 0]
+        pictures = drawn(self.graphs, self.rows.ravel()[: len(first)].tolist())
+        captions = (f"{row['id']}: {row['score']:.4g}" for row in first)
+        title = f"The {self.rows.shape[1]} nearest" + (f" of each of {len(self):,}" if len(self) > 1 else "")
+        score = {"cosine": "cosine, 1 is best", "euclidean": "distance, 0 is best"}[self.metric]
+        drawings = zip(captions, pictures, strict=True)
+        return as_html(title, {"score": score}, drawings=drawings, tables=[table])
 
 
 # ---- queries and the models that embed them

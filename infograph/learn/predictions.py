@@ -30,6 +30,7 @@ from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.base import GraphPredictor, a_model, check_embeds
 from infograph.io import check_writable, replaced_file
 from infograph.learn.judging import IN_UNITS, Figures, Judged, outputs_of, predicted_classes
+from infograph.notebook import MOST_ROWS, as_html
 from infograph.progress import WRONG, figure_text
 
 ID, PROBABILITY, STD = "id", "probability", "std"
@@ -66,6 +67,13 @@ class Predictions:
         """A column's name with its unit, as a table of texts shows it."""
         unit = self.units.get(name, "")
         return name if not unit or split_header(name)[1] else f"{name} [{unit}]"
+
+    def _repr_html_(self) -> str:
+        first = [values[:MOST_ROWS].tolist() for values in self.columns.values()]
+        rows = [*zip(*first, strict=True)]
+        more = [f"and {len(self) - len(rows):,} more"] if len(self) > len(rows) else []
+        table = list(map(self.header, self.columns)), rows
+        return as_html("Predictions", tables=[table], notes=[*more, *map(str, self.scores), *self.notes])
 
 
 @dataclass(frozen=True)

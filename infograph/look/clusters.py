@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from infograph.data.graphset import IntArray
 from infograph.errors import InvalidParameter
 from infograph.look.project import Floats, principal_components
+from infograph.notebook import as_html
 from infograph.progress import OnProgress
 
 COMPONENTS = 5  # of 3, 5 and 10 the one with the fewest graphs in no cluster on MUTAG and IMDB-BINARY
@@ -57,6 +58,12 @@ class Clusters:
     def members(self, label: int) -> NDArray[np.intp]:
         """Positions of the graphs of one cluster (-1: of none)."""
         return np.flatnonzero(self.labels == label)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (label, f"{size:,}", f"{size / len(self.labels):.0%}") for label, size in enumerate(self.sizes)
+        ]
+        return as_html(str(self), tables=[(("cluster", "graphs", "share"), rows)] if rows else ())
 
     def __str__(self) -> str:
         total, none = len(self.labels), self.n_noise

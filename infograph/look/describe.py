@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from infograph.errors import InvalidParameter
 from infograph.look.clusters import Clusters, medoid
 from infograph.look.molecules import has_molecules, molecule_of
 from infograph.look.project import Floats
+from infograph.notebook import Drawing, Listed, as_html, drawn
 
 Kind = Literal["class", "number", "size", "node type", "group"]
 MOST_CLASSES = 50  # of a column, and categories of a node column, that are looked at; the most frequent ones
@@ -179,7 +181,17 @@ def describe_clusters(
         notable = sorted((row[label] for row in tested if row[label].notable), key=lambda f: f.p_value)
         own_id = graphs.ids[[centre]].tolist()[0]
         found.append(ClusterDescription(label, size, size / len(graphs), centre, own_id, tuple(notable)))
-    return found
+    return Listed(found, partial(_as_html, graphs))
+
+
+def _as_html(graphs: GraphSet, found: list[ClusterDescription]) -> str:
+    """A table for notebooks, with a drawing of each cluster's most central graph."""
+    pictures = drawn(graphs, [each.representative for each in found])
+    rows: list[tuple[str | int | Drawing, ...]] = [
+        (each.label, picture, each.representative_id, str(each))
+        for each, picture in zip(found, pictures, strict=True)
+    ]
+    return as_html("Clusters", tables=[(("cluster", "most central", "id", "what it has"), rows)])
 
 
 def edge_counts(graphs: GraphSet) -> Floats:

@@ -28,6 +28,7 @@ from infograph.look.svg import (
     shorten,
     tell,
 )
+from infograph.notebook import Drawing
 
 if TYPE_CHECKING:
     from infograph.estimators.infograph import InfoGraph
@@ -51,8 +52,8 @@ def draw_graph(
     size: tuple[int, int] = LARGE,
     theme: str | Theme = "light",
     hydrogens: bool = False,
-) -> str:
-    """One graph as SVG, to be written to a file or put into a page as it is.
+) -> Drawing:
+    """One graph as SVG, to be written to a file or put into a page as it is; notebooks show the picture.
 
     Molecules (graphs with the columns `element` and `bond` of `from_molecules`, QM9, and all of MUTAG and
     PTC_MR; `name_atoms` names those of a part of these two) are drawn by RDKit where it is installed. Other
@@ -100,7 +101,7 @@ def contribution_drawing(
     size: tuple[int, int] = LARGE,
     theme: str | Theme = "light",
     hydrogens: bool = False,
-) -> str:
+) -> Drawing:
     """One graph with its nodes coloured by what each contributes to the prediction, or to the information.
 
     InfoGraphRegressor and InfoGraphClassifier: what is predicted minus what would be without the node, in the
@@ -149,7 +150,7 @@ def _draw_network(
     title: str,
     scores: NDArray[np.float64] | None,
     meaning: str,
-) -> str:
+) -> Drawing:
     nodes, arcs, drawn, note = _part(graph)
     if scores is None:
         fill, names, legend, room = _by_category(graph, nodes, size, theme)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from infograph.data.graphset import GraphSet, recode
 from infograph.data.molecules import BOND, ELEMENT
 from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, score_colours, tell
+from infograph.notebook import Drawing
 
 LARGEST = 500  # atoms; a larger molecule is drawn, and described, as any other graph
 HALO = 0.42  # radius of a coloured atom, in lengths of a bond
@@ -142,7 +143,7 @@ def draw_molecule(
     title: str,
     scores: NDArray[np.float64] | None = None,
     meaning: str = "",
-) -> str:
+) -> Drawing:
     """The molecule as SVG, with a disc behind every atom where there are `scores`, one per node of the graph.
 
     Nodes that are no atoms of the drawing (hydrogens that it hides) have no colour, and the scale is that of

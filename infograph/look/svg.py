@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.notebook import Drawing, words
+
 FONT = "Helvetica, Arial, sans-serif"
-CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)), "�")
 STEPS = 24  # colours in a legend
 THUMBNAIL = 200  # pixels; legends of smaller drawings are tiny
 RAMPS = {  # light pages, dark pages: below zero ... zero ... above zero, and from least to most
@@ -64,11 +64,6 @@ def number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def words(text: object) -> str:
-    """Any text, safe inside SVG: escaped, and without characters that XML forbids."""
-    return escape(str(text).translate(CONTROL))
-
-
 def circle(x: float, y: float, radius: float, fill: str, *, title: str = "", more: str = "") -> str:
     """A node's mark; `title` is shown when the pointer rests on it."""
     head = f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{fill}"{more}'
@@ -86,10 +81,10 @@ def label(
     )
 
 
-def document(width: int, height: int, theme: Theme, title: str, parts: Iterable[str]) -> str:
+def document(width: int, height: int, theme: Theme, title: str, parts: Iterable[str]) -> Drawing:
     """A whole drawing on the theme's page ("none" is see-through)."""
     page = "" if theme.page == "none" else f'<rect width="{width}" height="{height}" fill="{theme.page}"/>'
-    return (
+    return Drawing(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">'
         f"<title>{words(title)}</title>{page}{''.join(parts)}</svg>"

@@ -19,9 +19,11 @@ from infograph.evaluate.compare import (
     Compared,
     Limits,
     Protocol,
+    cells,
     compare,
     constant_line,
     find_method,
+    head,
     usual_methods,
 )
 from infograph.evaluate.evaluation import paired_test
@@ -148,26 +150,6 @@ def as_record(row: Compared) -> dict[str, Any]:
     """A line for JSON."""
     shown = {name: value for name, value in vars(row).items() if name != "evaluation"}
     return {name: None if value != value else value for name, value in shown.items()}
-
-
-def head(rows: Sequence[Compared]) -> tuple[str, ...]:
-    """What the columns hold."""
-    scoring = next((row.scoring for row in rows if not row.empty), "accuracy")
-    figure = f"{scoring}, %" if SCORINGS[scoring].percent else scoring
-    return ("method", figure, "deviation", "p", "seconds", "peak, MB", "")
-
-
-def cells(row: Compared) -> tuple[str, ...]:
-    """A line as text; a reason in the last cell where there is no figure."""
-    form = ".1f" if SCORINGS[row.scoring].percent else ".3f"
-    figures = (
-        (row.mean, form),
-        (row.std, form),
-        (row.p_value, ".2g"),
-        (row.seconds, ".3g"),
-        (row.peak_mb, ",.0f"),
-    )
-    return (row.method, *("" if value != value else f"{value:{form}}" for value, form in figures), row.empty)
 
 
 def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:

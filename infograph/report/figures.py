@@ -83,7 +83,14 @@ def map_figure(
 ) -> Figure:
     """Points (G, 2), coloured by `labels` (G,), classes or measured values that are called `column`."""
     figure = make_figure(6.0, 4.9)
-    axes = figure.add_subplot()
+    draw_map(figure.add_subplot(), points, labels, title=title, column=column)
+    return figure
+
+
+def draw_map(
+    axes: Axes, points: NDArray[np.float64], labels: NDArray[Any] | None, *, title: str = "", column: str = ""
+) -> None:
+    """The same into axes that are there."""
     strip(axes)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -98,7 +105,6 @@ def map_figure(
         _scatter_values(axes, points, labels, column, style)
     else:
         _scatter_classes(axes, points, labels, column, style)
-    return figure
 
 
 def _scatter_values(
@@ -143,11 +149,13 @@ def _scatter_classes(
             handles.append(axes.scatter(*points[chosen].T, alpha=0.85, **look))
             texts.append(f"{name} ({np.count_nonzero(chosen):,})")
     below = len(texts) <= WIDE_LEGEND
-    legend = axes.figure.legend(
+    legend = axes.legend(
         handles,
         texts,
         title=shorten(column) or None,
-        loc="outside lower left" if below else "outside right upper",
+        loc="upper left",
+        bbox_to_anchor=(0, 0) if below else (1, 1),
+        borderaxespad=0.3,
         ncols=min(len(texts), 3) if below else 1,
         frameon=False,
         markerscale=(36 / style["s"]) ** 0.5,
@@ -176,42 +184,47 @@ def draw_history(history: History, path: str | Path, *, unit: str = "") -> Path:
 
 def history_figure(history: History, unit: str = "") -> Figure:
     """A panel per loss term, whose sizes differ by orders of magnitude; networks of an ensemble are lines."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
-
-    columns = _columns(history, unit)
+    columns = columns_of(history, unit)
     across = math.ceil(math.sqrt(len(columns)))
     down = math.ceil(len(columns) / across)
     figure = make_figure(PANEL[0] * max(across, 2), PANEL[1] * down + 0.2)
     for place, (key, (heading, factor)) in enumerate(columns.items()):
         axes = figure.add_subplot(down, across, place + 1)
         strip(axes, heading, "epoch" if place >= len(columns) - across else "")
-        records = [record for record in history if key in record]
-        values = [factor * record[key] for record in records]
-        networks = list(dict.fromkeys(record.get("model", 1.0) for record in records))
-        for network in networks:
-            own = [record for record in records if record.get("model", 1.0) == network]
-            axes.plot(
-                [record["epoch"] for record in own],
-                [factor * record[key] for record in own],
-                color=LIGHT.hues[place % len(LIGHT.hues)],
-                drawstyle="steps-mid" if key == "lr" else "default",
-                marker="o" if len(own) <= MAX_DOTS and len(networks) == 1 else "",
-                markersize=3.5,
-                linewidth=1.6,
-                alpha=1.0 if network == networks[0] else 0.45,
-            )
-        if key not in IN_PER_CENT and 0 < 20 * min(values) < max(values):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        draw_course(axes, history, key, factor, LIGHT.hues[place % len(LIGHT.hues)])
     return figure
+
+
+def draw_course(axes: Axes, history: History, key: str, factor: float, hue: str) -> None:
+    """One figure of a history over the epochs, a line per network."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    records = [record for record in history if key in record]
+    values = [factor * record[key] for record in records]
+    networks = list(dict.fromkeys(record.get("model", 1.0) for record in records))
+    for network in networks:
+        own = [record for record in records if record.get("model", 1.0) == network]
+        axes.plot(
+            [record["epoch"] for record in own],
+            [factor * record[key] for record in own],
+            color=hue,
+            drawstyle="steps-mid" if key == "lr" else "default",
+            marker="o" if len(own) <= MAX_DOTS and len(networks) == 1 else "",
+            markersize=3.5,
+            linewidth=1.6,
+            alpha=1.0 if network == networks[0] else 0.45,
+        )
+    if key not in IN_PER_CENT and 0 < 20 * min(values) < max(values):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 
 def history_table(history: History, unit: str = "", *, most: int = 20) -> tuple[list[str], list[list[str]]]:
     """Head and rows for a terminal: evenly chosen epochs, and the last one."""
-    columns = _columns(history, unit)
+    columns = columns_of(history, unit)
     rows = []
     for record in [*history[: -1 : math.ceil(len(history) / most)], history[-1]]:
         row = [f"{record[key]:g}" for key in ("model", "epoch") if key in record]
@@ -222,7 +235,7 @@ def history_table(history: History, unit: str = "", *, most: int = 20) -> tuple[
     return head, rows
 
 
-def _columns(history: History, unit: str) -> dict[str, tuple[str, float]]:
+def columns_of(history: History, unit: str) -> dict[str, tuple[str, float]]:
     """What is worth a look, in order: key -> heading, and what to multiply by.
 
     Not `mi`, which is the loss upside down, nor one term alone, which is the loss, nor a constant rate.
@@ -242,7 +255,7 @@ def _columns(history: History, unit: str) -> dict[str, tuple[str, float]]:
 
 def write_history(history: History, path: str | Path) -> Path:
     """Write all records to a CSV file, whole or not at all."""
-    _columns(history, "")
+    columns_of(history, "")
     names = list(dict.fromkeys(name for record in history for name in record))
     with replaced_file(path) as work, work.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, names, restval="")
@@ -263,6 +276,21 @@ def history_of(path: str | Path) -> tuple[History, str]:
     units = getattr(model, "target_units_", None)
     unit = "" if units is None else validation_unit(units, classes=hasattr(model, "classes_"))
     return model.history_, unit
+
+
+def draw_errors(
+    axes: Axes,
+    given: NDArray[np.float64],
+    said: NDArray[np.float64],
+    bounds: Sequence[NDArray[np.float64]] | None,
+) -> None:
+    """Predicted over measured numbers (G,), with intervals as bars; on the line they would be right."""
+    ends = [min(given.min(), said.min()), max(given.max(), said.max())]
+    axes.plot(ends, ends, color=LIGHT.missing, linewidth=1)
+    pixels = len(given) > MAX_VECTOR_POINTS
+    if bounds is not None:
+        axes.vlines(given, *bounds, color=LIGHT.hues[5], linewidth=1.3, alpha=0.8, rasterized=pixels)
+    axes.scatter(given, said, s=14, color=LIGHT.hues[0], linewidths=0, zorder=3, rasterized=pixels)
 
 
 def make_figure(width: float, height: float) -> Figure:

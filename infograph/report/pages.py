@@ -15,6 +15,7 @@ from infograph.data.molecules import SMILES
 from infograph.errors import InfoGraphError
 from infograph.index.graph_index import Hits
 from infograph.look.draw import draw_graph
+from infograph.notebook import cell_text
 
 WIDTH, HEIGHT = 220, 150  # pixels of a drawn molecule
 SCORES = {"cosine": "cosine similarity, 1 is best", "euclidean": "Euclidean distance, 0 is best"}
@@ -121,13 +122,6 @@ def hits_page(title: str, hits: Hits, drawn: Mapping[Any, str]) -> str:
         sheet = Sheet(tuple(names), tuple(map(tuple, cells)))
         sections.append((query, draw_molecule(drawn.get(query, "")), sheet))
     return render("hits.html", title=title, sections=sections, score=SCORES[hits.metric])
-
-
-def cell_text(value: Any) -> str:
-    """A value as a table shows it; nothing where it is missing."""
-    if value is None or value != value:
-        return ""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def draw_molecule(smiles: str) -> Markup:

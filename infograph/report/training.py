@@ -22,9 +22,10 @@ from infograph.learn.judging import AUC, IN_UNITS, RMSE, in_digits, mean_of
 from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
 from infograph.look.draw import draw_graph
 from infograph.look.svg import LIGHT, shorten
+from infograph.notebook import cell_text
 from infograph.parameters import described
 from infograph.progress import WRONG
-from infograph.report.figures import MAX_VECTOR_POINTS, as_svg, history_figure, make_figure, strip
+from infograph.report.figures import as_svg, draw_errors, history_figure, make_figure, strip
 from infograph.report.pages import HEIGHT, WIDTH, Sheet, as_markdown, picture, render, text
 
 WORST = 6  # graphs that are drawn
@@ -242,13 +243,8 @@ def _number_figures(learned: Learned) -> dict[str, Drawn]:
         rows = tested.known[:, target]
         given, said = tested.given[rows, target], tested.said[rows, target]
         strip(axes, shorten(name), "measured", "predicted")
-        ends = [min(given.min(), said.min()), max(given.max(), said.max())]
-        axes.plot(ends, ends, color=LIGHT.missing, linewidth=1)
-        pixels = len(given) > MAX_VECTOR_POINTS
-        if learned.bounds is not None:
-            low, high = (each[rows, target] for each in learned.bounds)
-            axes.vlines(given, low, high, color=LIGHT.hues[5], linewidth=0.9, alpha=0.6, rasterized=pixels)
-        axes.scatter(given, said, s=14, color=LIGHT.hues[0], linewidths=0, zorder=3, rasterized=pixels)
+        bounds = None if learned.bounds is None else [each[rows, target] for each in learned.bounds]
+        draw_errors(axes, given, said, bounds)
     words = "Each point is a test graph; on the line it would be right."
     if learned.covered:
         shares = ", ".join(map(_percent, learned.covered))

@@ -75,7 +75,7 @@ def test_measured_values_get_a_colour_bar() -> None:
 def test_many_classes_become_twenty_groups() -> None:
     labels = np.array([f"class {i}" for i in range(40) for _ in range(i + 1)] + [None, None], dtype=object)
     figure = map_figure(np.random.default_rng(0).normal(size=(len(labels), 2)), labels)
-    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert len(legend) == 21
     assert [legend[place] for place in (0, -2, -1)] == [
         "class 39 (40)",
