@@ -363,7 +363,7 @@ def describe_region(graphs: GraphSet | None, points: NDArray[np.float32], rows: 
         return {"text": f"All {total:,} graphs.", "facts": []}
     labels = np.full(total, -1, np.int64)
     labels[rows] = 0
-    region = Clusters(labels, np.ones(total), (len(rows),), points.astype(np.float64), 1, total)
+    region = Clusters(labels, np.ones(total), (len(rows),), points.astype(np.float64))
     if total > MAX_FUNCTIONAL_GROUPS:  # which nobody looks for in molecules without bonds
         schema = graphs.schema.replace("edge", (c for c in graphs.schema.edge if c.name != BOND.name))
         graphs = replace(graphs, schema=schema, edge={c.name: graphs.edge[c.name] for c in schema.edge})

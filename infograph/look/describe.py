@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -142,9 +142,30 @@ class ClusterDescription:
         return cluster_sentence(self.size, self.share, self.findings)
 
 
+class Descriptions(list[ClusterDescription]):
+    """The descriptions of all clusters, the largest first."""
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row per finding, by cluster; one row without finding where there is none."""
+        import pandas as pd
+
+        own = ("size", "share", "representative_id")
+        rows = [
+            {
+                "cluster": one.label,
+                **{name: getattr(one, name) for name in own},
+                **(vars(found) if found else {}),
+            }
+            for one in self
+            for found in one.findings or (None,)
+        ]
+        names = ["cluster", *own, *(field.name for field in fields(Finding))]
+        return pd.DataFrame(rows, columns=names).set_index("cluster")
+
+
 def describe_clusters(
     clusters: Clusters, graphs: GraphSet, columns: Iterable[str] | None = None
-) -> list[ClusterDescription]:
+) -> Descriptions:
     """Say what is special about every cluster, the largest first.
 
     Looked at are classes and numbers of graph columns, sizes, kinds of nodes (of molecules their elements)
@@ -172,7 +193,7 @@ def describe_clusters(
         columns = [c.name for c in graphs.schema.graph if c.kind != "text" and c.width == 1]
     values = {name: graph_values(graphs, name) for name in columns}
     tested = _corrected(list(_candidates(graphs, values, clusters))) if len(clusters) else []
-    found = []
+    found = Descriptions()
     for label, size in enumerate(clusters.sizes):
         members = clusters.members(label)
         centre = int(members[medoid(clusters.points[members])])
