@@ -36,7 +36,7 @@ class Clusters:
 
     Attributes:
         labels: (G,) the cluster of every graph, 0 for the largest; -1 for graphs in none.
-        probability: (G,) how clearly a graph belongs there: 1 at the centre, 0 half way to the next; 0 in none.
+        probability: (G,) how clearly a graph belongs there, from 1 at the centre to 0 half way to the next.
         sizes: graphs per cluster, the largest first.
         points: (G, c) the principal components in which they were found.
         agreement: adjusted Rand index of divisions by two halves of the graphs; 1 is the same, 0 chance.
@@ -69,7 +69,7 @@ class Clusters:
         return f"{count} of {span} graphs; {none:,} of {total:,} ({none / total:.0%}) in none"
 
     def to_pandas(self, ids: Sequence[Any] | NDArray[Any] | None = None) -> Any:
-        """A DataFrame with `cluster` (missing in none) and `probability`; `ids` of the graphs are its index."""
+        """A DataFrame with `cluster` (missing in none) and `probability`; its index is `ids`, if given."""
         import pandas as pd
 
         index = None if ids is None else pd.Index(ids, name="id")
