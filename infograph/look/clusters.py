@@ -22,9 +22,9 @@ COMPONENTS = 5
 MOST = 12  # clusters: as many as a map has colours
 ROOM = 20  # graphs per cluster, in the mean, at least
 SMALLEST = 5  # graphs of any cluster
-AGREED = 0.7  # normally distributed vectors reach 0.52, the sets of benchmarks/map.py 0.7 to 1
+AGREED = 0.7  # normally distributed vectors reach 0.52, the sets of benchmarks/maps.py 0.7 to 1
 AGAIN = 0.6  # below, a cluster should not be trusted (Hennig 2007)
-SPLITS, STARTS = 5, 3  # times that the graphs are halved, and beginnings of k-means
+SPLITS, STARTS = 15, 3  # times that the graphs are halved, and beginnings of k-means
 SAMPLE = 4_000  # graphs of which the number of clusters is chosen
 NOISE = -1
 MEDOID_SAMPLE = 1000  # members to which distances are summed, spread evenly over a larger cluster
@@ -88,7 +88,7 @@ def find_clusters(
     """Divide graphs into groups with similar vectors by k-means, or find that there are none.
 
     Columns are standardised and reduced to principal components. The number of clusters is the largest, up to
-    12 and with 20 graphs for each, that comes again from half of the graphs. They are halved five times, and
+    12 and with 20 graphs for each, that comes again from half of the graphs. They are halved 15 times, and
     all graphs divided by what k-means learned on either half: the two divisions must agree (adjusted Rand
     index of 0.7 or more), and every cluster be found again by both (Jaccard index of 0.6 or more, Hennig
     2007), in the mean. Where no number does, there are no clusters: normally distributed vectors have none.

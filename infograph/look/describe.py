@@ -84,7 +84,7 @@ class Finding:
 
     Attributes:
         kind: "class" of a graph column, "number" of a graph column, "size", "node type", or "group" of atoms.
-        name: of the column, size ("nodes", "edges", of molecules "atoms", "bonds") or group; or the node column.
+        name: of the column, size ("nodes", "edges"; of molecules "atoms", "bonds"), group or node column.
         value: the class or node category; None for the others.
         inside: share (of graphs; for node types, of nodes) or median in the cluster.
         overall: the same of all graphs.
