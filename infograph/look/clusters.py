@@ -96,8 +96,8 @@ def find_clusters(
     of fewer than 5. All others are in one, and `probability` says how clearly: this is a division that comes
     again, not a proof of gaps between clusters.
 
-    Not HDBSCAN: of molecules, which lie about as dense everywhere, it leaves up to most in no cluster or puts
-    nearly all into one, and another sample gives other clusters (docs/explorer.md has the figures).
+    Not HDBSCAN: of molecules, which lie about as dense everywhere, it leaves many in no cluster or puts most
+    into one, and of small sets another sample gives other clusters (docs/explorer.md has the figures).
 
     Args:
         vectors: one row per graph, finite.
