@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks import (
     explorer,
     kernels,
+    maps,
     memory,
     methods,
     molecules,
@@ -24,5 +25,6 @@ if __name__ == "__main__":
     methods.main(["--again"])
     search.main()
     explorer.main(["--again"])
+    maps.main([])
     scale.main()
     readme.main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, TypeVar
 
@@ -41,17 +41,6 @@ class Drawing(str):
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(f"an SVG drawing of {len(self):,} characters")
-
-
-class Listed(list[T]):
-    """A list that a notebook shows by a function of it."""
-
-    def __init__(self, items: Iterable[T], show: Callable[[list[T]], str]) -> None:
-        super().__init__(items)
-        self._show = show
-
-    def _repr_html_(self) -> str:
-        return self._show(self)
 
 
 def as_html(

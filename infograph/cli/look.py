@@ -112,7 +112,8 @@ def search(
         lines += [f"Nearest to {one.queries[0]}:"] if len(hits) > 1 else []
         rows = [{name: value for name, value in row.items() if name != "query"} for row in one.table()]
         head = list(rows[0]) if rows else ["rank", "id", "score"]
-        lines.append(table(head, [[*map(cell_text, row.values())] for row in rows], texts=(1,)))
+        columns = range(head.index("score") + 1, len(head))  # which give way to ids on a narrow terminal
+        lines.append(table(head, [[*map(cell_text, row.values())] for row in rows], texts=columns))
     if html is not None:
         with replaced_file(html) as work:
             page = hits_page(f"Nearest graphs in {folder.resolve().name}", hits, drawn)

@@ -41,6 +41,29 @@ def morgan_fingerprints(
     return made
 
 
+def tanimoto(queries: Sequence[str], found: NDArray[Any]) -> NDArray[np.float64]:
+    """Tanimoto similarities of the Morgan bits of SMILES. (Q,), (Q, K) -> (Q, K).
+
+    NaN where one of the two cannot be read.
+    """
+    similarity = _rdkit("DataStructs").TanimotoSimilarity
+    made = np.full(found.shape, np.nan)
+    for row, text in enumerate(queries):
+        own = _bits_of(str(text))
+        for place, other in enumerate(map(_bits_of, map(str, found[row].tolist()))):
+            if own is not None and other is not None:
+                made[row, place] = similarity(own, other)
+    return made
+
+
+@lru_cache(maxsize=20_000)
+def _bits_of(text: str) -> Any:
+    with _rdkit("rdBase").BlockLogs():
+        molecule = _rdkit("Chem").MolFromSmiles(text)
+    generator = _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=2, fpSize=2048)
+    return None if molecule is None else generator.GetFingerprint(molecule)
+
+
 def descriptor_names() -> tuple[str, ...]:
     """RDKit's descriptors, about 210; all but two that take minutes of large molecules, and overflow."""
     every = (name for name, _ in _rdkit("Chem.Descriptors").descList)

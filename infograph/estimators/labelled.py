@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -39,6 +40,7 @@ from infograph.objectives.objective import Objective, Predictor, Regression, Tas
 from infograph.objectives.vectors import Vectors
 from infograph.parameters import check_parameters, frozen
 from infograph.progress import (
+    ERROR,
     WRONG,
     Epoch,
     ProgressReport,

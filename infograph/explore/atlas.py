@@ -8,7 +8,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name, count_classes, is_continuous, is_known
 from infograph.data.molecules import BOND
@@ -28,7 +29,8 @@ from infograph.io import clear_cache, json_ready, read_json, replaced_folder
 from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
 from infograph.look.describe import cluster_sentence, edge_counts, percent
-from infograph.look.project import Method, choose_method, project
+from infograph.look.molecules import PROPERTIES, formula_of, has_molecules, molecules_of, properties_of
+from infograph.look.project import Floats, Method, choose_method, project
 from infograph.progress import Watch
 
 ATLAS = "atlas"  # the folder inside that of the index, with one per method and seed
@@ -37,7 +39,7 @@ MAX_CLASSES = 500  # of a column that can colour the map
 FEW_CLASSES = 20  # are always fit for it
 MAX_FUNCTIONAL_GROUPS = 10_000  # molecules in which functional groups are looked for: 0.3 ms each
 MAX_FACTS = 12  # sentences about a region
-OWN_NAMES = ("id", "cluster", "outlier score", "nodes", "edges", "map_x", "map_y", "vector")
+RULES = 2  # of what is found: an atlas that was kept under others is made anew
 FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")  # what spreadsheets run, which leave out white space
 LAYOUTS: dict[Method, str] = {
     "umap": "UMAP: near points are similar graphs; distances between groups mean little.",
@@ -54,7 +56,7 @@ class Atlas:
     clusters: NDArray[np.int64]  # (G,) the cluster of every graph, 0 for the largest, -1 in none
     outliers: NDArray[np.float64]  # (G,) how far the nearest similar graphs are; 1 is typical
     descriptions: tuple[str, ...]  # one line per cluster
-    predicted: tuple[MapColumn, ...] = ()  # a column per target of a model that predicts
+    computed: tuple[MapColumn, ...] = ()  # predictions; weight, logP and TPSA of molecules
     title: str = "Graphs"
     about: str = ""  # one line on the index
     layout: str = ""  # one line on how to read the map
@@ -87,12 +89,13 @@ class MapColumn:
     categories: tuple[str, ...] = ()  # the largest first; none for numbers
     unit: str = ""
     missing: str = "no value"  # what a missing value means
+    found: bool = False  # whether it was found out here and is not the user's
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values, ready for JSON; the ends of a scale are the 1st and 99th percentile."""
         known = self.values[~np.isnan(self.values)]
         missing = {"missing": len(self.values) - len(known), "missing_name": self.missing}
-        told = {"name": self.name, "kind": self.kind, **missing}
+        told = {"name": self.name, "kind": self.kind, "found": self.found, **missing}
         if self.kind == "category":
             counts = np.bincount(known.astype(np.int64), minlength=len(self.categories))
             return {**told, "categories": list(self.categories), "counts": counts.tolist()}
@@ -132,7 +135,11 @@ def make_atlas(
     chosen = choose_method(len(index), method)
     home = None if folder is None else Path(folder).resolve()
     kept = None if home is None else home / ATLAS / f"{chosen}-{random_state}"
-    key = "" if home is None else fingerprint(index, home, {"method": chosen, "random_state": random_state})
+    key = (
+        ""
+        if home is None
+        else fingerprint(index, home, {"method": chosen, "random_state": random_state, "rules": RULES})
+    )
     found = None if kept is None else read_atlas(kept, key)
     if found is None:
         found = find(index, chosen, random_state, watch)
@@ -174,7 +181,7 @@ def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | No
     watch.stage("outliers", 1)
     outliers = outlier_scores(index.vectors)
     watch.stage("predictions", 1)
-    return Atlas(points, clusters.labels, outliers, descriptions, predict(index))
+    return Atlas(points, clusters.labels, outliers, descriptions, (*predict(index), *properties(index)))
 
 
 def lay_out(vectors: NDArray[Any], method: Method, random_state: int = 0) -> NDArray[np.float32]:
@@ -198,9 +205,19 @@ def predict(index: GraphIndex) -> tuple[MapColumn, ...]:
     return tuple(column for column in typed if column is not None)
 
 
+def properties(index: GraphIndex) -> tuple[MapColumn, ...]:
+    """Weight, logP and TPSA of molecules; none of other graphs."""
+    if index.graphs is None or not has_molecules(graphs := recognise_atoms(index.graphs)):
+        return ()
+    rows = [properties_of(mol) for mol in molecules_of(graphs)]
+    return tuple(
+        _numbers(name, np.array([row[name] for row in rows]), unit) for name, unit in PROPERTIES.items()
+    )
+
+
 # ---- the folder beside the index
 #
-# `atlas.json` has the format, the fingerprint of what it was made from, descriptions and the predicted
+# `atlas.json` has the format, the fingerprint of what it was made from, descriptions and the computed
 # columns; `points.npy`, `clusters.npy`, `outliers.npy` and `predicted_0.npy` ... the numbers.
 
 
@@ -229,7 +246,7 @@ def read_atlas(folder: Path, key: str) -> Atlas | None:
         if content.get("format") != ATLAS_FOLDER.form or content.get("fingerprint") != key:
             return None
         points, clusters, outliers = (_load(folder, name) for name in ATLAS_ARRAYS)
-        predicted = tuple(
+        computed = tuple(
             MapColumn(
                 name=str(about["name"]),
                 kind=about["kind"],
@@ -242,9 +259,9 @@ def read_atlas(folder: Path, key: str) -> Atlas | None:
         descriptions = tuple(map(str, content["descriptions"]))
     except (FileMissing, InvalidFile, OSError, ValueError, KeyError, TypeError, EOFError):
         return None
-    lengths = {len(values) for values in (points, clusters, outliers, *(p.values for p in predicted))}
+    lengths = {len(values) for values in (points, clusters, outliers, *(c.values for c in computed))}
     fits = len(lengths) == 1 and points.shape[1:] == (2,) and clusters.max(initial=-1) < len(descriptions)
-    return Atlas(points, clusters, outliers, descriptions, predicted) if fits else None
+    return Atlas(points, clusters, outliers, descriptions, computed) if fits else None
 
 
 def _load(folder: Path, name: str) -> NDArray[Any]:
@@ -259,11 +276,11 @@ def write_atlas(folder: Path, key: str, found: Atlas) -> None:
         "descriptions": list(found.descriptions),
         "predicted": [
             {"name": c.name, "kind": c.kind, "categories": list(c.categories), "unit": c.unit}
-            for c in found.predicted
+            for c in found.computed
         ],
     }
     arrays = {name: getattr(found, name) for name in ATLAS_ARRAYS}
-    arrays |= {f"predicted_{place}": column.values for place, column in enumerate(found.predicted)}
+    arrays |= {f"predicted_{place}": column.values for place, column in enumerate(found.computed)}
     try:
         clear_cache(folder, rf"{ATLAS_FOLDER.marker}|({'|'.join(ATLAS_ARRAYS)}|predicted_\d+)\.npy")
         with replaced_folder(folder, ATLAS_FOLDER) as work:
@@ -278,25 +295,29 @@ def write_atlas(folder: Path, key: str, found: Atlas) -> None:
 
 
 def map_columns(index: GraphIndex, found: Atlas) -> tuple[MapColumn, ...]:
-    """The user's columns, predictions, clusters, outlier scores and sizes."""
+    """The user's columns, then what was found: predictions, properties, clusters, outlier scores, sizes."""
     units = {} if index.graphs is None else {c.name: c.unit for c in index.graphs.schema.graph}
-    names = own_names(index.columns)
-    typed = (typed_column(names[name], v, units.get(name) or "") for name, v in index.columns.items())
-    taken = set(names.values())
-    predicted = (replace(c, name=f"{c.name} (model)") if c.name in taken else c for c in found.predicted)
+    typed = (typed_column(name, values, units.get(name) or "") for name, values in index.columns.items())
     clusters = tuple(
         f"{place}: {line.partition(': ')[2] or line}" for place, line in enumerate(found.descriptions, 1)
     )
     codes = np.where(found.clusters < 0, np.nan, found.clusters).astype(np.float32)
-    columns = [
+    own = [*found.computed]
+    if clusters:
+        own.append(MapColumn("cluster", "category", codes, clusters, missing="in no cluster"))
+    own.append(_numbers("outlier score", found.outliers))
+    if index.graphs is not None and not {c.name for c in found.computed} >= set(PROPERTIES):
+        own += [_numbers(name, values) for name, values in sizes_of(index.graphs).items()]
+    return (
         *(column for column in typed if column is not None),
-        *predicted,
-        MapColumn("cluster", "category", codes, clusters, missing="in no cluster"),
-        _numbers("outlier score", found.outliers),
-    ]
-    if index.graphs is not None:
-        columns += [_numbers("nodes", index.graphs.sizes), _numbers("edges", edge_counts(index.graphs))]
-    return tuple(columns)
+        *(replace(column, name=own_name(column.name, index.columns), found=True) for column in own),
+    )
+
+
+def sizes_of(graphs: GraphSet) -> dict[str, Floats]:
+    """Nodes, edges, and the share of all pairs of nodes that are edges."""
+    nodes, edges = graphs.sizes.astype(np.float64), edge_counts(graphs)
+    return {"nodes": nodes, "edges": edges, "density": edges / np.maximum(nodes * (nodes - 1) / 2, 1)}
 
 
 def typed_column(name: str, values: NDArray[Any], unit: str = "") -> MapColumn | None:
@@ -325,18 +346,12 @@ def _numbers(name: str, values: NDArray[Any], unit: str = "") -> MapColumn:
     return MapColumn(name, "number", np.where(np.isfinite(stored), stored, np.float32(np.nan)), unit=unit)
 
 
-def own_names(columns: Mapping[str, Any]) -> dict[str, str]:
-    """Column -> how the map calls it: names that the map uses itself get " (column)" behind them.
-
-    As often as it takes: no two columns have one name.
-    """
-    found: dict[str, str] = {}
-    for name in columns:
-        called = name
-        while called in OWN_NAMES or (called != name and called in columns):
-            called = f"{called} (column)"
-        found[name] = called
-    return found
+def own_name(name: str, columns: Iterable[str]) -> str:
+    """A name for what was found here. Users' columns keep theirs, and ours give way: "cluster (map)"."""
+    taken = set(columns)
+    while name in taken:
+        name = f"{name} (map)"
+    return name
 
 
 def first_colour(columns: tuple[MapColumn, ...], wanted: str | None = None) -> int:
@@ -351,6 +366,34 @@ def first_colour(columns: tuple[MapColumn, ...], wanted: str | None = None) -> i
     return names.index(wanted) if wanted in names else short.index(wanted)
 
 
+# ---- one graph
+
+
+def facts_of(graph: GraphSet) -> dict[str, Any]:
+    """What is said of one graph: formula and properties of a molecule, the size of any other."""
+    if not has_molecules(graph):
+        return {name: float(values[0]) for name, values in sizes_of(graph).items()}
+    (mol,) = molecules_of(graph)
+    return {"formula": formula_of(mol), **properties_of(mol)}
+
+
+def matching(index: GraphIndex, text: str) -> list[int]:
+    """Rows of graphs with a text as id or value of a column; else inside one, as it stands or in any case.
+
+    Inside numbers nothing is looked for.
+    """
+    texts = [index.ids, *(values for values in index.columns.values() if values.dtype.kind in "OUT")]
+    cells = [[str(value) for value in values.tolist()] for values in texts]
+    others = [map(str, values.tolist()) for values in index.columns.values() if values.dtype.kind in "iufb"]
+    rows = list(zip(*cells, strict=True))
+    whole = {row for column in (*cells, *others) for row, cell in enumerate(column) if cell == text}
+    return (
+        sorted(whole)
+        or [row for row, own in enumerate(rows) if any(text in cell for cell in own)]
+        or [row for row, own in enumerate(rows) if any(text.casefold() in cell.casefold() for cell in own)]
+    )
+
+
 # ---- a region of the map
 
 
@@ -363,7 +406,7 @@ def describe_region(graphs: GraphSet | None, points: NDArray[np.float32], rows: 
         return {"text": f"All {total:,} graphs.", "facts": []}
     labels = np.full(total, -1, np.int64)
     labels[rows] = 0
-    region = Clusters(labels, np.ones(total), (len(rows),), points.astype(np.float64), 1, total)
+    region = Clusters(labels, np.ones(total), (len(rows),), points.astype(np.float64))
     if total > MAX_FUNCTIONAL_GROUPS:  # which nobody looks for in molecules without bonds
         schema = graphs.schema.replace("edge", (c for c in graphs.schema.edge if c.name != BOND.name))
         graphs = replace(graphs, schema=schema, edge={c.name: graphs.edge[c.name] for c in schema.edge})
@@ -398,13 +441,17 @@ def region_table(index: GraphIndex, atlas: Atlas, rows: IntArray) -> str:
 def point_columns(index: GraphIndex, atlas: Atlas, rows: IntArray | slice) -> dict[str, NDArray[Any]]:
     """`id`, the user's columns, `cluster` (from 1, None in none), `outlier score`, `map_x` and `map_y`."""
     clusters = [None if label < 0 else label + 1 for label in atlas.clusters[rows].tolist()]
-    return {
-        "id": index.ids[rows],
-        **{shown: index.columns[name][rows] for name, shown in own_names(index.columns).items()},
+    found = {
         "cluster": np.array(clusters, dtype=object),
         "outlier score": atlas.outliers[rows],
         "map_x": atlas.points[rows, 0],
         "map_y": atlas.points[rows, 1],
+    }
+    users = {name: values[rows] for name, values in index.columns.items()}
+    return {
+        own_name("id", users): index.ids[rows],
+        **users,
+        **{own_name(name, users): values for name, values in found.items()},
     }
 
 

@@ -34,19 +34,19 @@ import infograph
 from infograph.data.convert import Errors, as_graphset
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray, Rejected
+from infograph.data.molecules import SMILES
 from infograph.data.network_files import NETWORKS, TEXTS, XML
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES
 from infograph.data.schema import Schema
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.base import GraphPredictor
-from infograph.explore.atlas import Atlas, describe_region, own_names, region_table
+from infograph.explore.atlas import Atlas, describe_region, facts_of, matching, region_table
 from infograph.explore.guard import LOOPBACK, Guard, Limits, Refusal, status_of
 from infograph.explore.map_file import PAGE, SIZES, as_floats, draw, plain
 from infograph.index import GraphIndex, Hits
 from infograph.index.graph_index import embedded, schema_of
 from infograph.jobs import OverLimit, limited
 from infograph.learn.predictions import ID, predict_table
-from infograph.look.describe import edge_counts
 
 DRAWINGS = 512  # in memory; a molecule has some 5,000 characters, a large network 300,000
 MAX_LISTED = 200  # rows of a region that are listed
@@ -207,8 +207,7 @@ class Explorer:
 
     def record(self, row: int) -> dict[str, Any]:
         """Row, id and the user's columns of a graph."""
-        names, columns = own_names(self.index.columns), self.index.columns
-        own = {names[name]: plain(values[row]) for name, values in columns.items()}
+        own = {name: plain(values[row]) for name, values in self.index.columns.items()}
         return {"row": row, "id": str(self.index.ids[row]), "columns": own}
 
     def draw(self, row: int, size: int, theme: str, scores: bool) -> str:
@@ -228,20 +227,24 @@ class Explorer:
         with self.using_model:
             return np.asarray(embedded(self.index.model, graphs), np.float32)
 
-    def place(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """A point per vector: the mean of its nearest graphs' points. (Q, D) -> (Q, 2).
+    def nearest(self, graphs: GraphSet, k: int) -> Hits:
+        """The nearest graphs of graphs that fit the model."""
+        with self.using_model:
+            return self.index.search(graphs, k)
+
+    def place(self, hits: Hits) -> NDArray[np.float64]:
+        """A point per query: the mean of its nearest graphs' points. (Q, 2).
 
         A weight is 1 / distance^2, with the cosine distance 1 - cos or the Euclidean one; a graph with the
         vector of a stored one is put onto its point.
         """
-        hits = self.index.search(vectors, N_NEAREST)
-        distances = np.asarray(hits.scores, np.float64)  # (Q, K)
+        distances = np.asarray(hits.scores[:, :N_NEAREST], np.float64)  # (Q, K)
         if hits.metric == "cosine":
             distances = np.maximum(1 - distances, 0)
         typical = np.maximum(distances.max(axis=1, keepdims=True), 1e-12)
         weights = 1 / np.maximum(distances / typical, SAME) ** 2
         weights /= weights.sum(axis=1, keepdims=True)
-        points = self.atlas.points[hits.rows].astype(np.float64)  # (Q, K, 2)
+        points = self.atlas.points[hits.rows[:, :N_NEAREST]].astype(np.float64)  # (Q, K, 2)
         return np.asarray((weights[:, :, None] * points).sum(axis=1))
 
     # ---- graphs that come with a request
@@ -423,12 +426,13 @@ async def column(explorer: Asked, number: int) -> Response:
 def graph(explorer: Asked, row: int) -> JSONResponse:
     """One graph: its columns, what was found out about it, its nearest graphs."""
     explorer.rows([row])
-    users = set(own_names(explorer.index.columns).values())
-    facts = {c.name: plain(c.cell(row)) for c in explorer.atlas.columns if c.name not in users}
+    found = {c.name: c.cell(row) for c in explorer.atlas.columns if c.found}
+    facts = {} if explorer.graphs is None else facts_of(explorer.graphs[row])
+    facts = {name: value for name, value in facts.items() if name not in explorer.index.columns}
     return JSONResponse(
         {
             **explorer.record(row),
-            "facts": {**facts, "cluster": facts["cluster"] or "none"},
+            "facts": {name: plain(value) for name, value in {**facts, **found}.items()},
             "neighbours": hits_of(explorer.index.search_id(explorer.index.ids[row], N_NEAREST)),
             "contributions": explorer.scores_nodes,
         }
@@ -478,27 +482,41 @@ def export(explorer: Asked, body: Rows) -> Response:
 
 @routes.post("/api/search")
 def search(explorer: Asked, body: Search) -> JSONResponse:
-    """The nearest graphs of an id (`kind` "id"), or of a new graph ("graph", with its place).
+    """The nearest graphs of an id or a molecule of the index (`kind` "id"), or of a new graph ("graph").
 
-    A new graph has no place of its own on the map: it is put at the mean of its nearest graphs' points,
-    weighted by similarity.
+    What is neither is looked for in ids and columns ("rows"). A new graph has no place of its own on the map:
+    it is put at the mean of its nearest graphs' points, weighted by similarity.
     """
     query, k = body.query.strip(), min(body.k, explorer.limits.hits)
     if query in explorer.index:
-        hits = explorer.index.search_id(query, k)
-        return JSONResponse({"kind": "id", "row": explorer.index.row(query), "hits": hits_of(hits)})
+        return chosen(explorer, explorer.index.row(query), k)
     with explorer.working():
-        graphs = read_query(explorer, query)
-        vectors = explorer.embed(graphs)
+        try:
+            graphs = read_query(explorer, query)
+        except Refusal:
+            rows = matching(explorer.index, query)
+            if not rows:
+                raise
+            return JSONResponse({"kind": "rows", "rows": rows})
+        known, smiles = explorer.index.columns.get(SMILES.name), graphs.graph.get(SMILES.name)
+        if known is not None and smiles is not None and (known == smiles[0]).any():
+            return chosen(explorer, int((known == smiles[0]).argmax()), k)
+        hits = explorer.nearest(graphs, max(k, N_NEAREST))
         return JSONResponse(
             {
                 "kind": "graph",
-                "point": explorer.place(vectors)[0].tolist(),
+                "point": explorer.place(hits)[0].tolist(),
                 "drawing": draw(graphs, 0, size=400, theme=body.theme),
-                "facts": {"nodes": graphs.n_nodes, "edges": int(edge_counts(graphs)[0]), "placed": PLACED},
-                "hits": hits_of(explorer.index.search(vectors, k)),
+                "facts": {**{name: plain(v) for name, v in facts_of(graphs).items()}, "placed": PLACED},
+                "hits": hits_of(hits)[:k],
             }
         )
+
+
+def chosen(explorer: Explorer, row: int, k: int) -> JSONResponse:
+    """A graph of the index that was looked for."""
+    hits = explorer.index.search_id(explorer.index.ids[row], k)
+    return JSONResponse({"kind": "id", "row": row, "hits": hits_of(hits)})
 
 
 def read_query(explorer: Explorer, query: str) -> GraphSet:
@@ -527,8 +545,8 @@ def upload(
     """Graphs of a file, in the body as it is: their places, and the nearest graph of each."""
     with explorer.working():
         graphs = explorer.read_upload(name, body)
-        vectors = explorer.embed(graphs)
-        points, hits = explorer.place(vectors).tolist(), explorer.index.search(vectors, 1)
+        hits = explorer.nearest(graphs, N_NEAREST)
+        points = explorer.place(hits).tolist()
     found = zip(graphs.ids.tolist(), points, hits, strict=True)
     placed = [{"id": str(i), "point": point, "nearest": hits_of(own)[0]} for i, point, own in found]
     return JSONResponse({"graphs": placed, "rejected": rejected_of(graphs), "placed": PLACED})
@@ -552,7 +570,7 @@ def neighbours(explorer: Asked, body: GraphSearch) -> JSONResponse:
     """The `k` nearest graphs of the index for each graph, best first; null for each of `rejected`."""
     with explorer.working():
         graphs = explorer.read(body.graphs)
-        hits = explorer.index.search(explorer.embed(graphs), min(body.k, explorer.limits.hits))
+        hits = explorer.nearest(graphs, min(body.k, explorer.limits.hits))
     found = {"metric": hits.metric, "hits": by_row(graphs, map(hits_of, hits))}
     return JSONResponse({**found, "rejected": rejected_of(graphs)})
 
@@ -585,6 +603,10 @@ def rejected_of(graphs: GraphSet) -> list[dict[str, Any]]:
 
 
 def hits_of(hits: Hits) -> list[dict[str, Any]]:
-    """The hits of one query: row, id and score, best first."""
-    found = zip(hits.rows[0].tolist(), hits.ids[0].tolist(), hits.scores[0].tolist(), strict=True)
-    return [{"row": row, "id": str(i), "score": plain(score)} for row, i, score in found]
+    """The hits of one query: row, id and score, of molecules the Tanimoto similarity, too; best first."""
+    own = {"row": hits.rows, "score": hits.scores, "tanimoto": hits.tanimoto}
+    told = [
+        {name: plain(v[0, at]) for name, v in own.items() if v is not None}
+        for at in range(hits.rows.shape[1])
+    ]
+    return [{**one, "id": str(graph_id)} for one, graph_id in zip(told, hits.ids[0].tolist(), strict=True)]

@@ -6,6 +6,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.convert import as_graphset
+from infograph.data.fingerprints import tanimoto
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.molecules import SMILES
 from infograph.data.schema import Schema
-from infograph.data.vectors import ENDINGS, Embeddings, read_embeddings
+from infograph.data.vectors import ENDINGS, Embeddings, data_frame, read_embeddings
 from infograph.errors import FileMissing, InvalidParameter, MissingExtra
 from infograph.estimators.base import check_embeds, load
 from infograph.estimators.folder import model_folder
@@ -34,7 +38,7 @@ from infograph.index.nearest import (
 from infograph.index.store import FAISS, MODEL, Store, is_index, read_index, write_index
 from infograph.notebook import as_html, drawn
 
-TABLE_NAMES = ("query", "rank", "id", "score")
+TABLE_NAMES = ("query", "rank", "id", "score", "tanimoto")
 MOST_BYTES = 4 << 30  # of vectors that come sparse
 SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
 EXACT_UP_TO = 100_000
@@ -175,7 +179,8 @@ class GraphIndex:
         if vectors is not None:
             return self._hits(state, self._nearest(*state, vectors, k), np.arange(len(vectors)))
         graphs, vectors = self._embed(query, as_queries)
-        return self._hits(state, self._nearest(*state, vectors, k), graphs.ids)
+        smiles = graphs.graph.get(SMILES.name)
+        return self._hits(state, self._nearest(*state, vectors, k), graphs.ids, smiles)
 
     def search_id(self, graph_id: object, k: int = 10) -> Hits:
         """The `k` nearest neighbours of a stored graph, itself left out."""
@@ -183,7 +188,8 @@ class GraphIndex:
         state = store, _ = self._state
         own = np.array([store.row(graph_id)])
         found = without_own(self._nearest(*state, store.vectors[own], k + 1), own)
-        return self._hits(state, found, store.ids[own])
+        smiles = store.columns.get(SMILES.name)
+        return self._hits(state, found, store.ids[own], None if smiles is None else smiles[own])
 
     def recall(self, sample: int = 200, k: int = 10) -> float:
         """The share of the `k` nearest neighbours that the search finds, of some stored graphs.
@@ -225,10 +231,12 @@ class GraphIndex:
         exact = Exact(self.metric, store.vectors, store.norms)
         return exact.nearest(queries, k) if cells is None else cells.nearest(exact, queries, k)
 
-    def _hits(self, state: State, found: Found, queries: NDArray[Any]) -> Hits:
+    def _hits(
+        self, state: State, found: Found, queries: NDArray[Any], smiles: NDArray[Any] | None = None
+    ) -> Hits:
         (store, _), (rows, scores) = state, found
         columns = {name: values[rows] for name, values in store.columns.items()}
-        return Hits(store.ids[rows], scores, rows, columns, queries, self.metric, store.graphs)
+        return Hits(store.ids[rows], scores, rows, columns, queries, self.metric, smiles, store.graphs)
 
     def _embed(self, query: Any, read: Callable[[Any, Schema | None], GraphSet]) -> tuple[GraphSet, Vectors]:
         """Graphs as the model reads them, and their vectors."""
@@ -334,6 +342,7 @@ class Hits:
         columns: (Q, K) each, what the index knows of the graphs found.
         queries: (Q,) ids of the query graphs, or their positions where they have none.
         metric: "cosine" or "euclidean".
+        smiles: (Q,) the queries as SMILES; None where they are no molecules.
         graphs: those of the index, to draw the hits in a notebook; None where it has none.
     """
 
@@ -343,7 +352,19 @@ class Hits:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     queries: NDArray[Any] = field(default_factory=lambda: np.zeros(1, np.int64))
     metric: Metric = "cosine"
+    smiles: NDArray[Any] | None = None
     graphs: GraphSet | None = field(default=None, repr=False)
+
+    @cached_property
+    def tanimoto(self) -> NDArray[np.float64] | None:
+        """Tanimoto similarities of Morgan bits (radius 2, 2,048 bits), computed when asked for. (Q, K).
+
+        None where queries or index are no molecules, or RDKit is not installed.
+        """
+        known = self.columns.get(SMILES.name)
+        if self.smiles is None or known is None or find_spec("rdkit") is None:
+            return None
+        return tanimoto(self.smiles.tolist(), known)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -356,13 +377,15 @@ class Hits:
         part = slice(range(len(self))[query], range(len(self))[query] + 1)
         columns = {name: values[part] for name, values in self.columns.items()}
         own = {name: getattr(self, name)[part] for name in ("ids", "scores", "rows", "queries")}
-        return replace(self, columns=columns, **own)
+        smiles = None if self.smiles is None else self.smiles[part]
+        return replace(self, columns=columns, smiles=smiles, **own)
 
     def table(self) -> list[dict[str, Any]]:
-        """A row per hit: `query`, `rank` from 1, `id`, `score`, and the columns.
+        """A row per hit: `query`, `rank` from 1, `id`, `score`, of molecules `tanimoto`, and the columns.
 
         A column that has the name of one of these is called "its name (column)".
         """
+        alike = self.tanimoto
         named = {f"{name} (column)" if name in TABLE_NAMES else name: v for name, v in self.columns.items()}
         return [
             {
@@ -370,11 +393,18 @@ class Hits:
                 "rank": rank + 1,
                 "id": self.ids[query, rank].item(),
                 "score": float(self.scores[query, rank]),
+                **({} if alike is None else {"tanimoto": float(alike[query, rank])}),
                 **{name: values[query : query + 1, rank].tolist()[0] for name, values in named.items()},
             }
             for query in range(len(self))
             for rank in range(self.rows.shape[1])
         ]
+
+    def to_pandas(self) -> Any:
+        """The same as a DataFrame, with the ids of the graphs found as its index."""
+        rows = self.table()
+        names = [name for name in (rows[0] if rows else TABLE_NAMES[:4]) if name != "id"]
+        return data_frame({name: [row[name] for row in rows] for name in names}, [row["id"] for row in rows])
 
     def _repr_html_(self) -> str:
         rows = self.table()

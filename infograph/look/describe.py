@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +15,12 @@ from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import class_name, count_classes, is_continuous, is_known
 from infograph.data.molecules import ELEMENT
-from infograph.data.vectors import graph_values
+from infograph.data.vectors import data_frame, graph_values
 from infograph.errors import InvalidParameter
 from infograph.look.clusters import Clusters, medoid
-from infograph.look.molecules import has_molecules, molecule_of
+from infograph.look.molecules import has_molecules, molecules_of
 from infograph.look.project import Floats
-from infograph.notebook import Drawing, Listed, as_html, drawn
+from infograph.notebook import Drawing, as_html, drawn
 
 Kind = Literal["class", "number", "size", "node type", "group"]
 MOST_CLASSES = 50  # of a column, and categories of a node column, that are looked at; the most frequent ones
@@ -86,7 +85,7 @@ class Finding:
 
     Attributes:
         kind: "class" of a graph column, "number" of a graph column, "size", "node type", or "group" of atoms.
-        name: of the column, size ("nodes", "edges") or functional group; of node types the node column.
+        name: of the column, size ("nodes", "edges"; of molecules "atoms", "bonds"), group or node column.
         value: the class or node category; None for the others.
         inside: share (of graphs; for node types, of nodes) or median in the cluster.
         overall: the same of all graphs.
@@ -144,9 +143,41 @@ class ClusterDescription:
         return cluster_sentence(self.size, self.share, self.findings)
 
 
+class Descriptions(list[ClusterDescription]):
+    """The descriptions of all clusters, the largest first."""
+
+    def __init__(self, graphs: GraphSet) -> None:
+        super().__init__()
+        self._graphs = graphs
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row per finding, by cluster; one row without finding where there is none."""
+        own = ("size", "share", "representative_id")
+        rows = [
+            {
+                "cluster": one.label,
+                **{name: getattr(one, name) for name in own},
+                **(vars(found) if found else {}),
+            }
+            for one in self
+            for found in one.findings or (None,)
+        ]
+        names = (*own, *(field.name for field in fields(Finding)))
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return data_frame(columns, [row["cluster"] for row in rows], "cluster")
+
+    def _repr_html_(self) -> str:
+        pictures = drawn(self._graphs, [each.representative for each in self])
+        rows: list[tuple[str | int | Drawing, ...]] = [
+            (each.label, picture, each.representative_id, str(each))
+            for each, picture in zip(self, pictures, strict=True)
+        ]
+        return as_html("Clusters", tables=[(("cluster", "most central", "id", "what it has"), rows)])
+
+
 def describe_clusters(
     clusters: Clusters, graphs: GraphSet, columns: Iterable[str] | None = None
-) -> list[ClusterDescription]:
+) -> Descriptions:
     """Say what is special about every cluster, the largest first.
 
     Looked at are classes and numbers of graph columns, sizes, kinds of nodes (of molecules their elements)
@@ -174,24 +205,14 @@ def describe_clusters(
         columns = [c.name for c in graphs.schema.graph if c.kind != "text" and c.width == 1]
     values = {name: graph_values(graphs, name) for name in columns}
     tested = _corrected(list(_candidates(graphs, values, clusters))) if len(clusters) else []
-    found = []
+    found = Descriptions(graphs)
     for label, size in enumerate(clusters.sizes):
         members = clusters.members(label)
         centre = int(members[medoid(clusters.points[members])])
         notable = sorted((row[label] for row in tested if row[label].notable), key=lambda f: f.p_value)
         own_id = graphs.ids[[centre]].tolist()[0]
         found.append(ClusterDescription(label, size, size / len(graphs), centre, own_id, tuple(notable)))
-    return Listed(found, partial(_as_html, graphs))
-
-
-def _as_html(graphs: GraphSet, found: list[ClusterDescription]) -> str:
-    """A table for notebooks, with a drawing of each cluster's most central graph."""
-    pictures = drawn(graphs, [each.representative for each in found])
-    rows: list[tuple[str | int | Drawing, ...]] = [
-        (each.label, picture, each.representative_id, str(each))
-        for each, picture in zip(found, pictures, strict=True)
-    ]
-    return as_html("Clusters", tables=[(("cluster", "most central", "id", "what it has"), rows)])
+    return found
 
 
 def edge_counts(graphs: GraphSet) -> Floats:
@@ -216,8 +237,10 @@ def _candidates(
         spelled = np.array([class_name(value) for value in column[known].tolist()], dtype=object)
         for value, _ in count_classes(column)[:MOST_CLASSES]:
             yield share_findings("class", name, value, spelled == value, labels[known], n)
-    yield number_findings("size", "nodes", graphs.sizes.astype(np.float64), labels, n)
-    yield number_findings("size", "edges", edge_counts(graphs), labels, n)
+    molecules = has_molecules(graphs)
+    sizes = (graphs.sizes.astype(np.float64), edge_counts(graphs))
+    for name, counts in zip(("atoms", "bonds") if molecules else ("nodes", "edges"), sizes, strict=True):
+        yield number_findings("size", name, counts, labels, n)
     # Of molecules only the elements: charges and hydrogens follow from them and from the groups.
     element = [c for c in graphs.schema.node if c.name == ELEMENT.name and c.kind == "categorical"]
     for c in element or [c for c in graphs.schema.features("node") if c.kind == "categorical"]:
@@ -225,10 +248,10 @@ def _candidates(
         frequency = np.bincount(codes, minlength=c.unknown)[: c.unknown]
         for code in np.argsort(-frequency, kind="stable")[:MOST_CLASSES]:
             if frequency[code]:
-                counts = np.bincount(graphs.node_graph[codes == code], minlength=len(graphs))
+                own = np.bincount(graphs.node_graph[codes == code], minlength=len(graphs))
                 value = class_name(c.categories[code])
-                yield node_type_findings(c.name, value, counts, graphs.sizes, labels, n)
-    if has_molecules(graphs):
+                yield node_type_findings(c.name, value, own, graphs.sizes, labels, n)
+    if molecules:
         for name, has_group in zip(GROUPS, _groups(graphs).T, strict=True):
             if has_group.sum() >= FEWEST_GROUPS:
                 yield share_findings("group", name, None, has_group, labels, n)
@@ -236,17 +259,11 @@ def _candidates(
 
 def _groups(graphs: GraphSet) -> NDArray[np.bool_]:
     """Which molecule has which functional group. (G, groups). 40 seconds for all of QM9."""
-    from rdkit import Chem, rdBase
+    from rdkit import Chem
 
     patterns = [Chem.MolFromSmarts(smarts) for smarts in GROUPS.values()]
-    smiles = graphs.graph.get("smiles")
-    table = np.zeros((len(graphs), len(patterns)), bool)
-    with rdBase.BlockLogs():
-        for index in range(len(graphs)):
-            mol = Chem.MolFromSmiles(str(smiles[index])) if smiles is not None else None
-            mol = molecule_of(graphs, index).mol if mol is None else mol
-            table[index] = [mol.HasSubstructMatch(pattern) for pattern in patterns]
-    return table
+    found = [[mol.HasSubstructMatch(pattern) for pattern in patterns] for mol in molecules_of(graphs)]
+    return np.array(found, bool)
 
 
 def share_findings(
@@ -360,8 +377,9 @@ def cluster_sentence(size: int, share: float, findings: Sequence[Finding]) -> st
     told: dict[Kind, dict[tuple[str, str | None], str]] = {kind: {} for kind in NAMED}
     for f in findings:
         told[f.kind].setdefault((f.name, None if f.kind == "class" else f.value), _words(f))
-    if ("nodes", None) in told["size"]:  # edges only where nodes say nothing
-        told["size"].pop(("edges", None), None)
+    for nodes, edges in (("nodes", "edges"), ("atoms", "bonds")):  # edges only where nodes say nothing
+        if (nodes, None) in told["size"]:
+            told["size"].pop((edges, None), None)
     shown = {kind: list(found.values())[: NAMED[kind]] for kind, found in told.items()}
     *first, last = shown["node type"] or [""]
     shown["node type"] = [f"more {', '.join(first)}{' and ' * bool(first)}{last}"] * bool(last)
@@ -377,10 +395,12 @@ def _words(f: Finding) -> str:
         return f"{f.name} = {f.value} ({percent(f.inside)}, {percent(f.overall)} of all)"
     if f.kind == "number":
         return f"{'high' if more else 'low'} {f.name} (median {f.inside:.4g}, {f.overall:.4g} of all)"
-    if f.name == "edges" and f.kind == "size":
-        return f"{'more' if more else 'fewer'} edges than most ({f.inside:.4g}, median {f.overall:.4g})"
+    if f.name in ("edges", "bonds") and f.kind == "size":
+        return f"{'more' if more else 'fewer'} {f.name} than most ({f.inside:.4g}, median {f.overall:.4g})"
     if f.kind == "size":
-        return f"{'larger' if more else 'smaller'} than most ({f.inside:.4g} nodes, median {f.overall:.4g})"
+        return (
+            f"{'larger' if more else 'smaller'} than most ({f.inside:.4g} {f.name}, median {f.overall:.4g})"
+        )
     if f.kind == "node type":
         return f"{f.value if f.name == ELEMENT.name else f'{f.name} {f.value}'} ({times})"
     return f"{f.name} {times}"

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, recode
-from infograph.data.molecules import BOND, ELEMENT
+from infograph.data.molecules import BOND, ELEMENT, SMILES
 from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, score_colours, tell
 from infograph.notebook import Drawing
 
 LARGEST = 500  # atoms; a larger molecule is drawn, and described, as any other graph
+PROPERTIES = {"weight": "g/mol", "logP": "", "TPSA": "Å²"}  # of a molecule, and their units
 HALO = 0.42  # radius of a coloured atom, in lengths of a bond
 BOND_SHARE, SMALL_BOND = 0.12, 0.18  # a bond is at most this share of a (small) picture: ethane is not huge
 HUES = {5: 3, 7: 0, 8: 1, 9: 2, 15: 4, 16: 4, 17: 2, 35: 2, 53: 2}  # element -> place among a theme's hues
 JUNK = re.compile(r"<\?xml.*?\?>|<!--.*?-->|<svg.*?>|</svg>| class='[^']*'|\n", re.DOTALL)
+PATH = re.compile(r"<path d='([^']*)' ((?:style|fill)='[^']*')\s*/>")
+DEFAULTS = re.compile(
+    r"(fill-rule:evenodd|fill-opacity:1|stroke-linecap:butt|stroke-linejoin:miter|stroke-miterlimit:10|"
+    r"stroke-opacity:1)(;|(?='))"
+)
+SPACES = re.compile(r"\.0(?!\d)|(?<=[A-Z]) | (?=[A-Z])")
 BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC", "ZERO")  # of the codes of a bond column
 
 
@@ -68,6 +76,35 @@ def molecule_of(graphs: GraphSet, index: int, *, hydrogens: bool = False) -> Mol
         if len(match) != len(nodes):
             return Molecule(mol, nodes)
         return Molecule(told, tuple(node for _, node in sorted(zip(match, nodes, strict=True))))
+
+
+def molecules_of(graphs: GraphSet) -> Iterator[Any]:
+    """The RDKit molecules of graphs that `has_molecules`, by their SMILES where they have one."""
+    from rdkit import Chem, rdBase
+
+    smiles = graphs.graph.get(SMILES.name)
+    with rdBase.BlockLogs():
+        for index in range(len(graphs)):
+            mol = None if smiles is None else Chem.MolFromSmiles(str(smiles[index]))
+            yield molecule_of(graphs, index).mol if mol is None else mol
+
+
+def formula_of(mol: Any) -> str:
+    """Such as C9H8O4."""
+    from rdkit.Chem.rdMolDescriptors import CalcMolFormula
+
+    return str(CalcMolFormula(mol))
+
+
+def properties_of(mol: Any) -> dict[str, float]:
+    """What chemists ask of a molecule first, by RDKit, as in PROPERTIES; NaN where it is none to RDKit."""
+    from rdkit.Chem import rdMolDescriptors as known
+
+    try:
+        found = (known._CalcMolWt(mol), known.CalcCrippenDescriptors(mol)[0], known.CalcTPSA(mol))
+        return dict(zip(PROPERTIES, map(float, found), strict=True))
+    except (ValueError, RuntimeError):
+        return dict.fromkeys(PROPERTIES, float("nan"))
 
 
 def _build(graph: GraphSet) -> Any:
@@ -162,7 +199,7 @@ def draw_molecule(
             ready = rdMolDraw2D.PrepareMolForDrawing(molecule.mol, kekulize=False, addChiralHs=False)
         drawer.DrawMolecule(ready)
         drawer.FinishDrawing()
-    lines = JUNK.sub("", drawer.GetDrawingText())
+    lines = _compact(JUNK.sub("", drawer.GetDrawingText()))
     if scores is None:
         return document(width, height, theme, title, [lines])
     own = scores[list(molecule.nodes)]
@@ -178,6 +215,16 @@ def draw_molecule(
         about = f"{atom.GetSymbol()}, node {node}: {tell(float(scores[node]))}"
         discs.append(circle(point.x, point.y, radius, colour, title=about, more=' class="node"'))
     return document(width, height, theme, title, [*discs, lines, legend])
+
+
+def _compact(text: str) -> str:
+    """RDKit's drawing in a quarter of its characters: one path for all lines, or letters, that look alike."""
+    paths: dict[str, list[str]] = {}
+    for line, look in PATH.findall(text):
+        paths.setdefault(DEFAULTS.sub("", look), []).append(SPACES.sub("", line))
+    return "".join(f"<path d='{''.join(lines)}' {look}/>" for look, lines in paths.items()) + PATH.sub(
+        "", text
+    )
 
 
 def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:

@@ -22,7 +22,6 @@ from infograph.learn.judging import AUC, IN_UNITS, RMSE, in_digits, mean_of
 from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
 from infograph.look.draw import draw_graph
 from infograph.look.svg import LIGHT, shorten
-from infograph.notebook import cell_text
 from infograph.parameters import described
 from infograph.progress import WRONG
 from infograph.report.figures import as_svg, draw_errors, history_figure, make_figure, strip
@@ -94,14 +93,15 @@ def write_report(
 
 
 def _targets(learned: Learned) -> str:
-    names = [split_header(name)[0] for name in learned.parts.targets]
+    names = learned.parts.targets
     return ", ".join(names) if len(names) <= 3 else f"{len(names)} columns"
 
 
 def _summary(learned: Learned) -> str:
     parts, what = learned.parts, "classes" if learned.parts.task == "classification" else "numbers"
     graphs = "molecules" if SMILES.name in parts.train.graph else "graphs"
-    units = ", ".join(dict.fromkeys(unit for unit in learned.model.target_units_ if unit))
+    told = zip(parts.targets, learned.model.target_units_, strict=True)
+    units = ", ".join(dict.fromkeys(unit for name, unit in told if unit and not split_header(name)[1]))
     return (
         f"Predicts {_targets(learned)} as {what}{units and ' in ' + units}; learned from "
         f"{parts.n_labelled:,} labelled {graphs} by the method “{title_of(learned.model)}”."

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import infograph.explore.atlas as atlas_module
-from infograph import as_graphset
+from infograph import InfoGraph, as_graphset
 from infograph.explore import make_atlas
-from infograph.explore.atlas import lay_out, own_names, typed_column
+from infograph.explore.atlas import lay_out, matching, own_name, typed_column
 from infograph.index import GraphIndex
 from tests.explore.conftest import index_of
 
@@ -52,11 +53,12 @@ def test_columns_are_typed_for_colours(index, atlas):
     assert kinds == {
         "active": "category",
         "logS [mol/L]": "number",
-        "cluster (column)": "category",  # the user's own; "cluster" is the map's
-        "cluster": "category",
+        "cluster": "category",  # the user's own
+        "cluster (map)": "category",
+        "weight": "number",
+        "logP": "number",
+        "TPSA": "number",
         "outlier score": "number",
-        "nodes": "number",
-        "edges": "number",
     }  # smiles and note differ from graph to graph
     columns = {column.name: column for column in atlas.columns}
     told = columns["logS [mol/L]"].summary()
@@ -81,10 +83,35 @@ def test_columns_of_all_kinds():
     assert codes.categories == ("b", "a") and codes.values[:3].tolist() == [0, 1, 0] and codes.cell(3) is None
 
 
-def test_no_two_columns_have_one_name():
-    names = own_names(dict.fromkeys(["cluster", "cluster (column)", "id", "smiles"]))
-    assert names["cluster (column)"] == "cluster (column)" and names["smiles"] == "smiles"
-    assert names["cluster"] == "cluster (column) (column)" and names["id"] == "id (column)"
+def test_users_columns_keep_their_names_and_ours_give_way():
+    assert own_name("cluster", ["logS"]) == "cluster"
+    assert own_name("cluster", ["cluster", "cluster (map)"]) == "cluster (map) (map)"
+    atlas = make_atlas(index_of(two_groups(), cluster=np.arange(60) % 3), method="pca")
+    assert [(c.name, c.found) for c in atlas.columns] == [
+        ("cluster", False),
+        ("cluster (map)", True),
+        ("outlier score", True),
+    ]
+
+
+def test_properties_of_molecules_and_sizes_of_networks(index, atlas):
+    Chem, Descriptors = pytest.importorskip("rdkit.Chem"), pytest.importorskip("rdkit.Chem.Descriptors")
+    known = {"weight": Descriptors.MolWt, "logP": Descriptors.MolLogP, "TPSA": Descriptors.TPSA}
+    mols = [Chem.MolFromSmiles(smiles) for smiles in index.columns["smiles"]]
+    for column in (c for c in atlas.columns if c.name in known):
+        assert column.values == pytest.approx([known[column.name](mol) for mol in mols], rel=1e-6)
+    assert {c.name: c.unit for c in atlas.columns if c.found}["weight"] == "g/mol"
+    rings = [nx.cycle_graph(3 + i % 5) for i in range(30)]
+    found = make_atlas(GraphIndex.build(InfoGraph(dim=4, epochs=1).fit(rings), rings), method="pca").columns
+    sizes = {c.name: c.values for c in found}
+    assert sizes["nodes"].tolist() == sizes["edges"].tolist() == [3 + i % 5 for i in range(30)]
+    assert sizes["density"] == pytest.approx([nx.density(ring) for ring in rings])
+
+
+def test_texts_are_found_whole_or_in_part(index):
+    assert matching(index, "note 3") == [3] and matching(index, "yes") == list(range(1, 40, 2))
+    assert matching(index, "NOTE 3") == [3, *range(30, 40)]  # of no cell all, so a part in any case
+    assert matching(index, str(3 / 7)) == [3] and matching(index, "nothing of it") == []
 
 
 def test_the_atlas_is_kept_until_method_seed_or_index_change(copy, counted, molecules):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infograph.explore import write_map
+from infograph.explore.map_file import PAGE
 from tests.explore.browser import ask, draw_lasso, has_points, loaded, spot
 from tests.explore.conftest import EVIL, N, served
 
@@ -104,7 +105,7 @@ def test_a_lasso_is_described_and_exported(view, address, tmp_path):
     path = tmp_path / "region.csv"
     waiting.value.save_as(path)
     lines = path.read_text().splitlines()
-    assert lines[0].endswith("cluster,outlier score,map_x,map_y") and len(lines) == chosen + 1
+    assert lines[0].endswith("cluster,cluster (map),outlier score,map_x,map_y") and len(lines) == chosen + 1
     page.locator("body").press("Escape")
     page.wait_for_selector("#region", state="hidden")
 
@@ -189,6 +190,51 @@ def test_the_map_as_a_file_opens_without_a_server(view, index, atlas, tmp_path):
     place = lines[0].split(",").index("logS [mol/L]")
     shown = [line.split(",")[place] for line in lines[1:] if line.split(",")[place]]
     assert [float(value) for value in shown] == [i / 7 for i in range(0, N, 2)]
-    ask(page, "CCO")
+    shown = "n => document.querySelector('#graph h2')?.textContent === n"
+    for spelled, name in (
+        ("OC1=CC=CC=C1", "mol1"),
+        ("[CH3]CN", "mol3"),
+        ("note 7", "mol7"),
+        ("C(#N)C", "mol7"),
+    ):
+        ask(page, spelled)
+        page.wait_for_function(shown, arg=name)
+    about = page.locator("#graph table").inner_text()
+    assert "C2H3N" in about and "41.05 g/mol" in about and "logS [mol/L]" in about and "nodes" not in about
+    assert "Tanimoto" in page.locator("#graph h3").inner_text()
+    ask(page, "note 1")
+    page.wait_for_function("() => document.querySelector('#region h2')?.textContent.includes('graph')")
+    ask(page, "CCCCCCCCCCCCCCCl")
     page.wait_for_selector("#error:not([hidden])")
-    assert "No graph is called CCO" in page.locator("#error").inner_text()
+    assert "no id, no molecule and no text of this file" in page.locator("#error").inner_text()
+
+
+def test_every_spelling_of_a_molecule_has_one_signature(view, index, atlas, tmp_path):
+    """Against RDKit: written from another atom, with single and double bonds, with all hydrogens, flat."""
+    Chem = pytest.importorskip("rdkit.Chem")
+    texts = [
+        "CC(=O)Oc1ccccc1C(=O)O",
+        "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+        "C[C@H](N)C(=O)[O-]",
+        "O=[N+]([O-])c1ccc[nH]1",
+        "CS(=O)(=O)c1ccc2nc(N)sc2c1",
+        "F/C=C/Cl",
+        "C1CCC2CCCCC2C1",
+        "C1CCC(C1)C1CCCC1",
+        "c1ccc2c(c1)[nH]c1ccccc12",
+        "CCOP(=S)(OCC)Oc1cnc(C(C)C)nc1C",
+    ]
+    page = view(write_map(index, atlas, tmp_path / "map.html").as_uri())
+    code = (PAGE / "smiles.js").read_text().replace("export function", "function")
+    signatures = f"texts => {{ {code}; return texts.map(signature); }}"
+    made = []
+    for text in texts:
+        mol, kekule = Chem.MolFromSmiles(text), Chem.MolFromSmiles(text)
+        Chem.Kekulize(kekule, clearAromaticFlags=True)
+        others = [Chem.MolToSmiles(mol, doRandom=True) for _ in range(5)]
+        others += [Chem.MolToSmiles(kekule, kekuleSmiles=True), Chem.MolToSmiles(Chem.AddHs(mol))]
+        found = set(page.evaluate(signatures, [text, *others, Chem.MolToSmiles(mol, isomericSmiles=False)]))
+        assert len(found) == 1 and None not in found, text
+        made.append(*found)
+    assert len(set(made)) == len(texts)
+    assert page.evaluate(signatures, ["C1CC(", "mol7", "", "[nope]"]) == [None] * 4

@@ -56,6 +56,30 @@ def test_queries_in_every_form(index: GraphIndex, molecules: GraphSet, tmp_path)
     assert many.rows.shape == (3, 4) and many.rows[:, 0].tolist() == [0, 1, 2]
 
 
+def test_hits_of_molecules_have_tanimoto_similarities(index: GraphIndex, molecules: GraphSet) -> None:
+    from rdkit import Chem, DataStructs
+    from rdkit.Chem import rdFingerprintGenerator
+
+    bits = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048).GetFingerprint
+    made = [bits(Chem.MolFromSmiles(smiles)) for smiles in SMILES]
+    hits = index.search(["CCCN", "Oc1ccccc1"], 6)
+    for query, own in zip(hits, (bits(Chem.MolFromSmiles("CCCN")), made[1]), strict=True):
+        expected = [DataStructs.TanimotoSimilarity(own, made[row]) for row in query.rows[0]]
+        assert [row["tanimoto"] for row in query.table()] == expected
+    own = index.search_id("mol9", 4)
+    assert own.tanimoto is not None
+    assert own.tanimoto[0].tolist() == [DataStructs.TanimotoSimilarity(made[9], made[r]) for r in own.rows[0]]
+    assert index.search(index.vectors[:2]).tanimoto is None and "tanimoto" not in of_table(index)
+    table = index.search(["CCCN"], 3).to_pandas()
+    assert table.index.name == "id" and table.index.tolist() == index.search("CCCN", 3).ids[0].tolist()
+    assert list(table.columns) == ["query", "rank", "score", "tanimoto", "smiles", "active", "logS"]
+
+
+def of_table(index: GraphIndex) -> dict:
+    """The first row of a search by a vector."""
+    return index.search(index.vectors[0]).table()[0]
+
+
 def test_networks_as_queries() -> None:
     networks = [nx.cycle_graph(4 + i) if i % 2 else nx.star_graph(4 + i) for i in range(10)]
     graphs = as_graphset(networks)
@@ -74,7 +98,7 @@ def test_hits_as_a_table(index: GraphIndex) -> None:
     hits = index.search(SMILES[:2], 3)
     rows = hits.table()
     assert len(rows) == 6 and len(hits) == 2
-    assert list(rows[0]) == ["query", "rank", "id", "score", "smiles", "active", "logS"]
+    assert list(rows[0]) == ["query", "rank", "id", "score", "tanimoto", "smiles", "active", "logS"]
     assert [row["rank"] for row in rows] == [1, 2, 3, 1, 2, 3]
     assert rows[3]["id"] == "mol1" and rows[3]["active"] == "yes" and rows[3]["logS"] == 1 / 7
     assert rows[3]["score"] == 1.0 and isinstance(rows[3]["score"], float)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 import infograph.look.clusters as module
 from infograph import find_clusters
@@ -40,18 +41,45 @@ def test_planted_clusters_are_found_and_noise_stays_noise() -> None:
     assert np.array_equal(found.labels, find_clusters(scaled).labels)
 
 
-def test_of_many_graphs_a_sample_is_clustered_and_the_rest_joins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_graphs_some_choose_the_number_and_all_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, own = planted(n_each=150, n_far=30)
     monkeypatch.setattr(module, "SAMPLE", 200)
     steps: list[tuple[int, int]] = []
-    found = find_clusters(vectors, min_size=30, progress=lambda done, total: steps.append((done, total)))
-    assert found.n_clustered == 200 and len(found) == 2
-    assert steps == [(0, 350), (200, 350), (350, 350)]
-    assert (found.labels[own == -1] == -1).all()  # too far from any cluster to join it
+    found = find_clusters(vectors, n_clusters=2, progress=lambda done, total: steps.append((done, total)))
+    assert len(found) == 2 and steps == [(0, 350), (350, 350)]
     assert (found.labels == own)[own >= 0].mean() > 0.9
-    assert np.array_equal(found.labels, find_clusters(vectors, min_size=30).labels)
-    other = find_clusters(vectors, min_size=30, random_state=1)
-    assert not np.array_equal(found.probability, other.probability)
+    assert np.array_equal(found.labels, find_clusters(vectors, n_clusters=2).labels)
+
+
+def test_the_number_is_the_largest_on_which_halves_agree_and_others_have_none() -> None:
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(6, 8)) * 6
+    own = np.repeat(np.arange(6), 60)
+    found = find_clusters(centres[own] + rng.normal(size=(360, 8)))
+    assert adjusted_rand_score(own, found.labels) > 0.98 and found.agreement > 0.95
+    assert found.n_noise <= 4
+    for dim in (3, 64):  # one cloud has no clusters, whatever its shape
+        cloud = rng.normal(size=(500, dim)) @ rng.normal(size=(dim, 20))
+        assert len(find_clusters(cloud)) == 0
+    forced = find_clusters(cloud, n_clusters=3)
+    assert len(forced) == 3 and forced.agreement < module.AGREED
+
+
+def test_the_probability_is_the_margin_between_the_two_nearest_centres() -> None:
+    line = np.repeat([0.0, 1.0], 20)[:, None] + np.tile(np.linspace(-0.1, 0.1, 20), 2)[:, None]
+    found = find_clusters(line, n_clusters=2)
+    centres = np.array([found.points[found.labels == label].mean() for label in (0, 1)])
+    apart = np.sort(np.abs(found.points - centres), axis=1)
+    assert found.probability == pytest.approx(1 - apart[:, 0] / apart[:, 1])
+
+
+def test_as_a_table_ids_are_the_index() -> None:
+    vectors, _ = planted()
+    found = find_clusters(vectors)
+    table = found.to_pandas([f"g{i}" for i in range(len(vectors))])
+    assert table.index.name == "id" and table.loc["g7", "probability"] == found.probability[7]
+    assert table["cluster"].fillna(-1).tolist() == found.labels.tolist()
+    assert find_clusters(vectors).to_pandas().index.tolist() == list(range(len(vectors)))
 
 
 @pytest.mark.parametrize("vectors", [np.ones((40, 3)), np.ones((1, 3)), np.eye(3)])

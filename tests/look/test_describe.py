@@ -36,7 +36,7 @@ def rings_and_stars() -> GraphSet:
 def clusters() -> Clusters:
     vectors = np.random.default_rng(0).normal(size=(N_RINGS + N_STARS, 8)) * 0.3
     vectors[:N_RINGS] += 6
-    return find_clusters(vectors, min_size=20)
+    return find_clusters(vectors)
 
 
 def test_planted_clusters_are_described_rightly(rings_and_stars: GraphSet, clusters: Clusters) -> None:
@@ -66,6 +66,17 @@ def test_the_sentence(rings_and_stars: GraphSet, clusters: Clusters) -> None:
     assert json.loads(json.dumps(asdict(described[0])))["size"] == described[0].size  # plain values
 
 
+def test_findings_as_a_table(rings_and_stars: GraphSet, clusters: Clusters) -> None:
+    described = describe_clusters(clusters, rings_and_stars)
+    table = described.to_pandas()
+    assert table.index.name == "cluster" and table.loc[1, "size"].tolist() == [clusters.sizes[1]] * len(
+        described[1].findings
+    )
+    assert table["p_value"].tolist() == [f.p_value for one in described for f in one.findings]
+    nothing = describe_clusters(find_clusters(np.ones((100, 2))), rings_and_stars).to_pandas()
+    assert len(nothing) == 0 and list(nothing.columns) == list(table.columns)
+
+
 def test_shuffled_labels_are_not_enriched(rings_and_stars: GraphSet, clusters: Clusters) -> None:
     for seed in range(20):
         shuffled = np.random.default_rng(seed).permutation(len(rings_and_stars))
@@ -78,7 +89,7 @@ def test_shuffled_labels_are_not_enriched(rings_and_stars: GraphSet, clusters: C
 
 def test_nothing_to_say() -> None:
     graphs = as_graphset([nx.path_graph(4)] * 30)
-    found = find_clusters(np.repeat([[0.0, 1.0], [3.0, 9.0]], 15, axis=0), min_size=5)
+    found = find_clusters(np.repeat([[0.0, 1.0], [3.0, 9.0]], 15, axis=0), n_clusters=2)
     for description in describe_clusters(found, graphs):
         assert str(description) == "15 graphs (50 %): no significant difference from the others"
     assert describe_clusters(find_clusters(np.ones((30, 2))), graphs) == []
@@ -89,7 +100,7 @@ def test_functional_groups_of_molecules() -> None:
     nitros = [f"{'C' * n}[N+](=O)[O-]" for n in range(2, 8)] * 2
     graphs = as_graphset([*["C" * n for n in range(2, 8)] * 5, *nitros])
     vectors = np.vstack([np.zeros((30, 2)), np.ones((12, 2))]) + np.arange(42)[:, None] * 1e-4
-    _, nitro = describe_clusters(find_clusters(vectors, min_size=8), graphs)
+    _, nitro = describe_clusters(find_clusters(vectors), graphs)
     (group,) = (f for f in nitro.findings if f.kind == "group")
     assert (group.name, group.count, group.ratio) == ("nitro groups", 12, pytest.approx(42 / 12))
     assert "nitro groups 3.5x" in str(nitro)

@@ -26,7 +26,7 @@ VECTORS = np.repeat([[0.0, 1.0], [3.0, 9.0]], 15, axis=0)
 HOLED = np.where(np.arange(60).reshape(30, 2) == 4, np.nan, 1.0)  # vector 2
 MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: find_clusters(HOLED), InvalidParameter, "vector 2 holds NaN"),
-    (lambda: find_clusters(np.eye(4), min_size=1), InvalidParameter, "min_size=1"),
+    (lambda: find_clusters(np.eye(4), n_clusters=5), InvalidParameter, "n_clusters=5: expected 1 to 4"),
     (lambda: find_clusters(np.eye(4), components=0), InvalidParameter, "components=0"),
     (lambda: find_clusters(np.zeros(4)), InvalidParameter, "shape"),
     (lambda: outlier_scores(VECTORS, k=0), InvalidParameter, "k=0"),

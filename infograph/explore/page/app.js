@@ -3,10 +3,11 @@
 import { $, Cards, colouring, make, makeSvg, save, show, theme } from "./cards.js";
 import { PointMap } from "./map.js";
 import { watchKeys, watchPointer } from "./pointer.js";
+import { signature } from "./smiles.js";
 import { FileSource, ServerSource } from "./source.js";
 
 const inside = $("atlas-data"); // of the map as one file
-const source = inside ? new FileSource(JSON.parse(inside.textContent)) : new ServerSource(new URLSearchParams(location.search).get("token"));
+const source = inside ? new FileSource(inside.textContent, signature) : new ServerSource(new URLSearchParams(location.search).get("token"));
 const LONGEST = 120; // characters of a region's name
 const page = { atlas: null, map: null, cards: null, graph: null, region: [], added: [], pointed: -1, contributions: false };
 
@@ -121,6 +122,7 @@ async function search(query) {
   const found = await attempt(() => source.search(name, theme()), "Searching…");
   if (!found) return;
   if (found.kind === "id") return choose(found.row);
+  if (found.kind === "rows") return found.rows.length === 1 ? choose(found.rows[0]) : chooseRegion(found.rows, `“${name}”`);
   page.graph = null;
   page.added = [{ id: name, point: found.point }];
   fill("graph", page.cards.unseen(name, found));
@@ -247,7 +249,7 @@ function introduce(atlas) {
   $("title").textContent = atlas.title;
   document.title = `${atlas.title} — infograph`;
   $("about").textContent = atlas.about;
-  $("query").placeholder = atlas.smiles ? "An id or a SMILES ( / )" : "An id ( / )";
+  $("query").placeholder = atlas.smiles ? "An id, a SMILES or a text ( / )" : "An id or a text ( / )";
   $("upload-box").hidden = !atlas.upload;
   const options = atlas.columns.map((column) => make("option", { textContent: column.name }));
   $("colour").replaceChildren(make("option", { textContent: "nothing" }), ...options);
@@ -260,12 +262,14 @@ async function start() {
   $("error-close").onclick = () => ($("error").hidden = true);
   const opened = await attempt(async () => {
     page.map = new PointMap($("map"));
-    return Promise.all([source.atlas(), source.points()]);
+    const known = await source.atlas();
+    return [known, await source.points()];
   }, "Loading…");
   if (!opened) return;
   const [atlas, points] = opened;
   page.atlas = atlas;
-  page.cards = new Cards(source, choose, point);
+  const units = Object.fromEntries(atlas.columns.filter(({ name, unit }) => unit && !name.includes(unit)).map(({ name, unit }) => [name, unit]));
+  page.cards = new Cards(source, choose, point, units);
   page.map.onmove = placeMarks;
   page.map.setPoints(points);
   introduce(atlas);

@@ -4,9 +4,9 @@
 const DRAWN = 12; // graphs of a region that are shown as drawings; the others are a list of ids
 
 export class Cards {
-  // choose(row) opens a graph, point(row) shows where it is (-1: none)
-  constructor(source, choose, point) {
-    Object.assign(this, { source, choose, point });
+  // choose(row) opens a graph, point(row) shows where it is (-1: none); units: of columns whose names have none
+  constructor(source, choose, point, units) {
+    Object.assign(this, { source, choose, point, units });
   }
 
   picture(row, size, scores = false) {
@@ -30,27 +30,29 @@ export class Cards {
       pressed.setAttribute("aria-pressed", String(contributions));
       parts.push(make("div", { className: "row" }, pressed));
     }
-    return [...parts, table(graph.facts, graph.columns), ...this.nearest(graph.neighbours)];
+    return [...parts, table(this.units, graph.facts, graph.columns), ...this.nearest(graph.neighbours)];
   }
 
   // a graph that is not on the map
   unseen(name, found) {
     const address = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(found.drawing)}`;
     const image = make("img", { className: "large", alt: `Drawing of ${name}`, src: address });
-    return [make("h2", { textContent: name }), image, table(found.facts), ...this.nearest(found.hits)];
+    return [make("h2", { textContent: name }), image, table(this.units, found.facts), ...this.nearest(found.hits)];
   }
 
   nearest(hits) {
     if (!hits || !hits.length) return [];
-    return [make("h3", { textContent: "Nearest graphs" }), this.grid(hits)];
+    const alike = hits.some(({ tanimoto }) => typeof tanimoto === "number") ? ": score · Tanimoto" : "";
+    return [make("h3", { textContent: `Nearest graphs${alike}` }), this.grid(hits)];
   }
 
   // drawings side by side, each a way to its graph
   grid(hits) {
-    const cards = hits.map(({ row, id, score }) => {
-      const card = make("button", { type: "button", title: score === undefined ? id : `${id}: ${score}` });
+    const cards = hits.map(({ row, id, score, tanimoto }) => {
+      const alike = typeof tanimoto === "number" ? `, Tanimoto ${show(tanimoto, 3)}` : "";
+      const card = make("button", { type: "button", title: score === undefined ? id : `${id}: ${score}${alike}` });
       card.append(this.picture(row, 160), make("span", { textContent: id }));
-      if (score !== undefined) card.append(make("small", { textContent: show(score, 5) }));
+      if (score !== undefined) card.append(make("small", { textContent: show(score, alike ? 3 : 5) + (alike && ` · ${show(tanimoto, 2)}`) }));
       card.onclick = () => this.choose(row);
       card.onpointerenter = card.onfocus = () => this.point(row);
       card.onpointerleave = card.onblur = () => this.point(-1);
@@ -129,8 +131,11 @@ function showOwn(value) {
 }
 
 // facts are rounded, what is the user's own is not
-function table(facts, own = {}) {
-  const row = (name, text) => make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: text }));
+function table(units, facts, own = {}) {
+  const row = (name, text) => {
+    const shown = units[name] && text !== "–" ? `${text} ${units[name]}` : text;
+    return make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: shown }));
+  };
   const rows = Object.entries(own).map(([name, value]) => row(name, showOwn(value)));
   rows.push(...Object.entries(facts).map(([name, value]) => row(name, show(value))));
   return make("table", {}, make("tbody", {}, ...rows));

@@ -73,16 +73,18 @@ export class ServerSource {
   }
 }
 
-const FOUND = ["cluster", "outlier score", "nodes", "edges"]; // columns that are not the user's
-
 // The same from data that is part of the page: no drawing of unseen graphs, no upload.
+// signature: of smiles.js; modules of a page that is one file import nothing
 export class FileSource {
-  constructor(data) {
-    this.data = data;
+  constructor(packed, signature) {
+    Object.assign(this, { packed, signature });
     this.paper = true; // drawings are for light pages
   }
 
   async atlas() {
+    if (typeof DecompressionStream === "undefined") throw new Error("This browser cannot unpack the map: it is older than 2023.");
+    const unpacked = new Blob([bytes(this.packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
+    this.data = await new Response(unpacked).json();
     return this.data.atlas;
   }
 
@@ -95,18 +97,20 @@ export class FileSource {
   }
 
   async graph(row) {
-    const neighbours = (this.data.neighbours[row] || []).map(([other, score]) => this.hit(other, score));
+    const neighbours = (this.data.neighbours[row] || []).map((hit) => this.hit(...hit));
     const { columns, ...known } = this.record(row);
-    const part = (found) => Object.fromEntries(Object.entries(columns).filter(([name]) => FOUND.includes(name) === found));
-    return { ...known, columns: part(false), facts: part(true), neighbours };
+    const found = new Set(this.data.atlas.columns.filter((column) => column.found).map((column) => column.name));
+    const part = (ours) => Object.fromEntries(Object.entries(columns).filter(([name]) => found.has(name) === ours));
+    const formula = this.data.formulas.length && !Object.hasOwn(columns, "formula") ? { formula: this.data.formulas[row] } : {};
+    return { ...known, columns: part(false), facts: { ...formula, ...part(true) }, neighbours };
   }
 
   async rows(rows) {
     return { rows: rows.slice(0, 200).map((row) => this.record(row)), total: rows.length };
   }
 
-  hit(row, score) {
-    return { row, id: this.data.ids[row], score };
+  hit(row, score, tanimoto) {
+    return { row, id: this.data.ids[row], score, tanimoto };
   }
 
   record(row) {
@@ -126,10 +130,34 @@ export class FileSource {
     return svg ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` : "";
   }
 
+  // an id, any spelling of a molecule of the file, or a text of its ids and columns
   async search(query) {
     const row = this.data.ids.indexOf(query);
-    if (row < 0) throw new Error(`No graph is called ${query}. This file knows ids only; the explorer places new graphs.`);
-    return { kind: "id", row, hits: (await this.graph(row)).neighbours };
+    if (row >= 0) return { kind: "id", row };
+    const rows = this.spelled(query) || this.matching(query);
+    if (!rows.length) throw new Error(`${query} is no id, no molecule and no text of this file. The explorer places new graphs.`);
+    return { kind: "rows", rows };
+  }
+
+  spelled(query) {
+    const smiles = this.data.texts.smiles;
+    const wanted = smiles && this.signature(query);
+    if (!wanted) return null;
+    this.signatures ||= smiles.map((own) => own && this.signature(own));
+    const rows = [...smiles.keys()].filter((row) => this.signatures[row] === wanted);
+    const same = rows.filter((row) => smiles[row] === query); // stereoisomers have one signature
+    return same.length ? same : rows.length ? rows : null;
+  }
+
+  // the whole text, else a part of one, letter by letter or in any case
+  matching(query) {
+    const cells = [this.data.ids, ...Object.values(this.data.texts)];
+    const rows = (holds) => [...this.data.ids.keys()].filter((row) => cells.some((values) => values[row] !== null && holds(values[row])));
+    const any = query.toLowerCase();
+    const found = rows((cell) => String(cell) === query);
+    if (found.length) return found;
+    const inside = rows((cell) => typeof cell === "string" && cell.includes(query));
+    return inside.length ? inside : rows((cell) => typeof cell === "string" && cell.toLowerCase().includes(any));
   }
 
   async describe(rows) {
@@ -156,9 +184,12 @@ function quote(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+function bytes(base64) {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
 function floats(base64) {
-  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
+  return new Float32Array(bytes(base64).buffer);
 }
 
 // a number that was rounded to 32 bits, with no more digits than it takes to tell it from others
