@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from infograph.data.schema import Category, Column, Schema
 from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State
+from infograph.estimators.offset import count_column, occurrences
 from infograph.objectives.trees import Trees
 from infograph.parameters import check_parameters
 
@@ -117,17 +118,11 @@ class DegreeHistogram(Histogram):
         degree, n_known = _degrees(graphs), len(self.degrees_)
         place = np.searchsorted(self.degrees_, degree)
         known = self.degrees_[np.minimum(place, n_known - 1)] == degree
-        return _occurrences(graphs, np.where(known, place, n_known), n_known + 1)
+        return occurrences(graphs.node_graph, np.where(known, place, n_known), len(graphs), n_known + 1)
 
 
 def _degrees(graphs: GraphSet) -> NDArray[np.int64]:
     return np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
-
-
-def _occurrences(graphs: GraphSet, code: NDArray[Any], n_codes: int) -> Floats:
-    """How many nodes of every graph have each code. (N,) -> (G, codes)."""
-    pairs = np.bincount(graphs.node_graph * n_codes + code, minlength=len(graphs) * n_codes)
-    return pairs.reshape(len(graphs), n_codes).astype(np.float64)
 
 
 @dataclass(eq=False, repr=False)
@@ -268,20 +263,12 @@ def count_nodes(graphs: GraphSet) -> tuple[tuple[str, ...], Floats]:
 
     Hydrogens that are no nodes are one more feature. Without columns the number of nodes is the only one.
     """
-    names: list[str] = []
-    counts: list[NDArray[Any]] = []
-    for column in graphs.schema.node:
-        values = graphs.node[column.name]
-        if _are_implicit(column, graphs.schema):
-            attached = np.array([*column.categories, 0], dtype=np.float64)[values]
-            names.append("implicit hydrogens")
-            counts.append(np.bincount(graphs.node_graph, attached, len(graphs))[:, None])
-            continue
-        names += [f"{column.name} {category}" for category in column.categories]
-        counts.append(_occurrences(graphs, values, column.unknown + 1)[:, :-1])  # the last are not known
-    if not counts:
+    schema = graphs.schema
+    if not schema.node:
         return ("nodes",), graphs.sizes[:, None].astype(np.float64)
-    return tuple(names), np.concatenate(counts, axis=1)
+    found = [count_column(graphs, "node", each, add_up=_are_implicit(each, schema)) for each in schema.node]
+    names, counts = zip(*found, strict=True)
+    return tuple(chain.from_iterable(names)), np.hstack(counts)
 
 
 def _are_implicit(column: Column, schema: Schema) -> bool:

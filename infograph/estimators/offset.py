@@ -68,17 +68,32 @@ def composition(graphs: GraphSet) -> tuple[tuple[str, ...], Floats]:
     schema, names = graphs.schema, ["nodes"]
     counts: list[NDArray[Any]] = [graphs.sizes[:, None].astype(np.float64)]
     for level, column in _counted(schema):
-        if column.name == HYDROGENS.name and level == "node":
-            attached = np.array([*column.categories, 0], dtype=np.float64)[graphs.node[column.name]]
-            counts.append(np.bincount(graphs.node_graph, attached, len(graphs))[:, None])
-            names.append("implicit hydrogens")
-            continue
-        owner = graphs.node_graph if level == "node" else graphs.edge_graph
-        codes, n_codes = getattr(graphs, level)[column.name], column.unknown + 1
-        found = np.bincount(owner * n_codes + codes, minlength=len(graphs) * n_codes)
-        counts.append(found.reshape(len(graphs), n_codes)[:, :-1].astype(np.float64))
-        names += [f"{column.name} {category}" for category in column.categories]
+        hydrogens = level == "node" and column.name == HYDROGENS.name
+        own, found = count_column(graphs, level, column, add_up=hydrogens)
+        names += own
+        counts.append(found)
     return tuple(names), np.hstack(counts)
+
+
+def count_column(graphs: GraphSet, level: str, column: Column, *, add_up: bool) -> tuple[list[str], Floats]:
+    """How often each category of a column occurs in each graph: names (F,) and counts (G, F).
+
+    With `add_up` categories are numbers of hydrogens that are no nodes, of which the sum counts.
+    """
+    codes = getattr(graphs, level)[column.name]
+    owner = graphs.node_graph if level == "node" else graphs.edge_graph
+    if add_up:
+        attached = np.array([*column.categories, 0], dtype=np.float64)[codes]
+        summed = np.asarray(np.bincount(owner, attached, len(graphs)), np.float64)
+        return ["implicit hydrogens"], summed[:, None]
+    names = [f"{column.name} {category}" for category in column.categories]
+    return names, occurrences(owner, codes, len(graphs), column.unknown + 1)[:, :-1]  # the last: not known
+
+
+def occurrences(owner: NDArray[Any], codes: NDArray[Any], n_graphs: int, n_codes: int) -> Floats:
+    """How often every graph has each code. (rows,), (rows,) -> (G, codes)."""
+    found = np.bincount(owner * n_codes + codes, minlength=n_graphs * n_codes)
+    return found.reshape(n_graphs, n_codes).astype(np.float64)
 
 
 def _counted(schema: Schema) -> list[tuple[str, Column]]:

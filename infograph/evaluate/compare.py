@@ -530,28 +530,22 @@ def _carried(seed: int) -> Any:
     return Ready("pretrained", read_config(model_folder(PRETRAINED))["sha256"])
 
 
-_READY, _PREDICTS = "evaluate.compare:Ready", "estimators.predictors:InfoGraphRegressor"
+_FOREST, _ATOMS = (_one("evaluate.compare:Ready", what=what) for what in ("morgan", "atoms"))
+_PREDICTS = _one("estimators.predictors:InfoGraphRegressor", paper=False, objective="vectors")
 MORE: dict[str, Method] = {  # that the paper's tables have no line for
     method.name: method
     for method in (
         Method("pretrained", "pre-trained vectors", {"default": _carried}, molecules=True),
-        replace(
-            _method("atoms", "atom counts", _READY, what="atoms"),
-            judge="ridge",
-            molecules=True,
-            reference=True,
-        ),
-        replace(
-            _method("morgan", "fingerprint forest", _READY, what="morgan"),
+        Method("atoms", "atom counts", {"default": _ATOMS}, judge="ridge", molecules=True, reference=True),
+        Method(
+            "morgan",
+            "fingerprint forest",
+            {"default": _FOREST},
             judge="forest",
             molecules=True,
             reference=True,
         ),
-        replace(
-            _method("predictions", "InfoGraph's predictions", _PREDICTS),
-            settings={"default": _one(_PREDICTS, paper=False, objective="vectors")},
-            predicts=True,
-        ),
+        Method("predictions", "InfoGraph's predictions", {"default": _PREDICTS}, predicts=True),
     )
 }
 

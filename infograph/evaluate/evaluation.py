@@ -401,7 +401,7 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
     for each in joined if len(joined) > 1 else ():
         if not each.has_inner:
             raise InvalidParameter(
-                f"{each} has no inner scores to choose by, as nothing was to be chosen where it was evaluated: "
+                f"{each} has no inner scores to choose by, having been evaluated alone: "
                 f"evaluate all settings and classifiers in one call of cross_validate"
             )
     return Evaluation(parts[0].plan, seeds, tuple(joined))

@@ -111,13 +111,14 @@ def draw_patches(states: Sequence[Tensor], batch: Batch, most: int) -> tuple[lis
     share = batch.sizes / batch.sizes.clamp(max=most)  # (G,) nodes that a drawn one stands for
     ptr = torch.cat([first[:1], torch.bincount(owner, minlength=len(batch.sizes)).cumsum(0)])
     drawn = SparseMatrix(ptr, row, counts * share[owner], (len(batch.sizes), len(rows)))
-    picked, rounds = [], []  # type: list[Tensor], list[BatchRound]
+    picked: list[Tensor] = []
+    rounds: list[BatchRound] = []
     for state, round_ in zip(reversed(states), reversed(batch.rounds), strict=True):
         picked.append(SparseMatrix.picking(rows, len(state)) @ state)
         parents = rows if isinstance(round_.own, Identity) else round_.own.index[rows]
         rows, place = torch.unique(parents, return_inverse=True)
         split = len(rows) < len(parents)
-        own = SparseMatrix.picking(place, len(rows)) if split else Identity()
+        own: SparseMatrix | Identity = SparseMatrix.picking(place, len(rows)) if split else Identity()
         rows = rows if split else parents  # as they are numbered now
         rounds.append(replace(round_, own=own, members=drawn))
     return picked[::-1], replace(batch, rounds=rounds[::-1])
