@@ -60,11 +60,10 @@ def _rows(content: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "cores", f"{machine['cores']}, {machine['threads']} threads"
     yield "memory", f"{machine['memory_gb']:.1f} GB, {machine['available_gb']:.1f} GB of it free"
     yield "GPU", f"{machine['gpu']}; untested" if machine["gpu"] else "none that torch can use"
-    places = dict.fromkeys(data["found"].values())
-    named = {
-        place: ", ".join(name for name in data["found"] if data["found"][name] == place) for place in places
-    }
-    yield "data sets", "; ".join(f"{place}: {names}" for place, names in named.items()) or "none"
+    places: dict[str, list[str]] = {}
+    for name, place in data["found"].items():
+        places.setdefault(place, []).append(name)
+    yield "data sets", "; ".join(f"{place}: {', '.join(names)}" for place, names in places.items()) or "none"
     yield "INFOGRAPH_DATA", str(data["folder"] or "not set")
     writable = "writable" if cache["writable"] else "not writable"
     yield "cache", f"{cache['folder']}, {writable}, {cache['free_gb']:.0f} GB free"
