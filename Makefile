@@ -2,8 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Which versions of the dependencies: tested (constraints.txt), minimum (what pyproject.toml allows), newest.
+VERSIONS ?= tested
+CONSTRAINTS_tested := -c constraints.txt
+CONSTRAINTS_minimum := -c .cache/minimum.txt
 
-.PHONY: run test test-all check wheel bench screenshots notebooks clean
+.PHONY: run test test-all check lint types site wheel sdist bench screenshots notebooks clean
 
 run: .venv/ready
 	$(BIN)/infograph study MUTAG --out runs/mutag
@@ -16,10 +20,18 @@ test: .venv/ready
 test-all: test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 
-check: .venv/ready wheel
+check: lint types site wheel sdist
+
+lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/ready
 	$(BIN)/mypy
+
+# The documentation, where a link, a name or a page that is not there is an error.
+site: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The wheel, in an environment that has nothing but what the wheel asks for.
 wheel: .cache/wheel-env/ready
@@ -30,6 +42,12 @@ wheel: .cache/wheel-env/ready
 	cd .cache && wheel-env/bin/python -I -c "import infograph; infograph.InfoGraph(dim=8, epochs=1).fit_transform([(e, n) for e, n in zip([[(0, 1)]] * 4, range(2, 6))])"
 	cd .cache && env -u INFOGRAPH_DATA INFOGRAPH_CACHE=wheel-env/data wheel-env/bin/python -I -c "import infograph; assert len(infograph.load_dataset('MUTAG', download=False)) == 188"
 	cd .cache && wheel-env/bin/infograph --version
+
+# What would be uploaded: the wheel above and the sources, whose wheel is the same.
+sdist: wheel
+	$(BIN)/python -m build --sdist --outdir dist . >> .cache/build.log || (cat .cache/build.log; false)
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python .ci/check_dist.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
@@ -47,7 +65,9 @@ notebooks: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[all,scale,dev]'
+	mkdir -p .cache
+	$(BIN)/python .ci/minimum.py > .cache/minimum.txt
+	$(BIN)/pip install --quiet $(CONSTRAINTS_$(VERSIONS)) -e '.[all,scale,dev]'
 	touch $@
 
 .cache/wheel-env/ready: pyproject.toml constraints.txt .venv/ready

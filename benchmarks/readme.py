@@ -2,27 +2,28 @@
 
     python -m benchmarks.readme
 
-Replaces what stands between `<!-- name -->` and `<!-- /name -->`. A test fails where a text differs from what
-the files give.
+Replaces what stands between `<!-- name -->` and `<!-- /name -->`, whichever page has it. A test fails where a
+text differs from what the files give.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarks.methods import SETS
 from benchmarks.prediction_tables import (
-    auto_sentence,
     candidates_table,
     coverage_table,
     labels_figure,
     labels_table,
     measured_table,
     ordered_table,
+    property_table,
     read_predictions,
     suggest_figure,
 )
@@ -43,6 +44,7 @@ from infograph.paper.report import (
     published_error,
     reduced_grids,
     rounded,
+    summarise,
     training_remarks,
 )
 from infograph.paper.table1 import METHODS, REACH, REPEATS, Table1, majority, read_table1
@@ -51,6 +53,8 @@ from infograph.report.pages import Entry, Sheet, as_markdown, grid, plain, text
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
+MARKER = re.compile(r"<!-- (\S+) -->\n.*?<!-- /\1 -->", re.DOTALL)
+NETWORKS = ("REDDIT-BINARY", "REDDIT-MULTI-5K", "IMDB-BINARY", "IMDB-MULTI")
 
 
 def study_table(study: dict[str, Any]) -> str:
@@ -249,11 +253,49 @@ def _read(name: str) -> Any:
     return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
 
 
-def render(readme: str) -> str:
-    """README with all tables made anew."""
-    blocks = {
+def networks_table(table: Table1) -> str:
+    """The sets of networks among Table 1's: InfoGraph beside WL, the untrained encoder and degrees."""
+    shown = {name: METHODS[name].title for name in ("wl", "degrees", "untrained", "infograph")}
+    lines = [f"| accuracy, % | {' | '.join(shown.values())} |", "|---|" + "--:|" * len(shown)]
+    for data in (data for data in NETWORKS if data in measured_sets(table)):
+        cells = [table[data, name] for name in shown]
+        figures = [figure(cell.leak_free, 1) if cell.leak_free else absent(cell.found) for cell in cells]
+        lacks = sorted({each for cell in cells for each in cell.lacks})
+        lines.append(f"| {', '.join([data, *lacks])} | {' | '.join(figures)} |")
+    return "\n".join(lines)
+
+
+def clusters_table(rows: list[dict[str, Any]]) -> str:
+    """How many graphs are in clusters, and whether these come again."""
+    lines = [
+        "| molecules | method | clusters | in one | in the largest | come again | silhouette | described |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['graphs']:,} of {row['set']} | {row['method']} | {row['clusters']} | {row['share']:.0%} "
+            f"| {row['largest']:.0%} | {row['again']:.2f} | {row['silhouette']:.2f} | {row['described']} |"
+        )
+    return "\n".join(lines)
+
+
+def map_sentence(file: dict[str, Any]) -> str:
+    """The size of a map as one file, and how long it takes to open."""
+    size = f"{file['bytes'] / 1e6:.1f} MB for {file['molecules']:,} molecules of ESOL"
+    opened = f", which Chromium opens in {file['open_seconds']:.1f} s" if "open_seconds" in file else ""
+    return f"It has {size}{opened}."
+
+
+@cache
+def blocks() -> dict[str, str]:
+    """What stands between the markers of README and docs, by the marker's name."""
+    found, rows = read_predictions(RESULTS), _read("scale")
+    table1, table2 = read_table1(RESULTS), read_table2(RESULTS)
+    return {
         "gain": gain_sentence(RESULTS),
-        "auto": auto_sentence(read_predictions(RESULTS)),
+        "property": property_table(found),
+        "networks": networks_table(table1),
+        "agreement": "\n".join(f"- {plain(each)}" for each in summarise(table1, table2)),
         "study:MUTAG": study_table(json.loads((RESULTS / "study-MUTAG.json").read_text())),
         "benchmark:training": training_table(_read("training")),
         "benchmark:memory": memory_table(_read("memory")),
@@ -261,91 +303,48 @@ def render(readme: str) -> str:
         "benchmark:kernels": kernels_table(_read("kernels")),
         "benchmark:methods": methods_table(_read("methods")["rows"], _read("skipgram")),
         "benchmark:explorer": explorer_table(_read("explorer"), _read("search")),
-        "table1": table1_block(read_table1(RESULTS)),
-        "table2": table2_block(read_table2(RESULTS)),
-    }
-    return _filled(readme, blocks)
-
-
-def render_scale(text: str) -> str:
-    """docs/scale.md with its figures made anew."""
-    rows = _read("scale")
-    return _filled(text, {"benchmark:scale": scale_table(rows), "plan": plan(rows)})
-
-
-def render_explorer(text: str) -> str:
-    """docs/explorer.md with its figures made anew."""
-    found = _read("map")
-    lines = [
-        "| molecules | method | clusters | in one | in the largest | come again | silhouette | described |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    lines += [
-        f"| {row['graphs']:,} of {row['set']} | {row['method']} | {row['clusters']} | {row['share']:.0%} | "
-        f"{row['largest']:.0%} | {row['again']:.2f} | {row['silhouette']:.2f} | {row['described']} |"
-        for row in found["clusters"]
-    ]
-    file = found["file"]
-    size = f"{file['bytes'] / 1e6:.1f} MB for {file['molecules']:,} molecules of ESOL"
-    opened = f", which Chromium opens in {file['open_seconds']:.1f} s" if "open_seconds" in file else ""
-    return _filled(text, {"benchmark:clusters": "\n".join(lines), "benchmark:map": f"It has {size}{opened}."})
-
-
-def render_reference(text: str) -> str:
-    """docs/reference.md with its tables made anew."""
-    return _filled(text, names_tables())
-
-
-def render_results(text: str) -> str:
-    """docs/results.md with its table made anew."""
-    found = read_predictions(RESULTS)
-    blocks = {
+        "benchmark:scale": scale_table(rows),
+        "plan": plan(rows),
+        "benchmark:clusters": clusters_table(_read("map")["clusters"]),
+        "benchmark:map": map_sentence(_read("map")["file"]),
+        "table1": table1_block(table1),
+        "table2": table2_block(table2),
         "vectors": gain_table(RESULTS),
+        "vectors:candidates": candidate_tables(RESULTS),
         "predictions": measured_table(found),
         "predictions:ordered": ordered_table(found),
         "predictions:labels": labels_table(found),
         "predictions:coverage": coverage_table(found),
+        "predictions:candidates": candidates_table(found),
+        **names_tables(),
     }
-    return _filled(text, blocks)
 
 
-def render_choosing(text: str) -> str:
-    """docs/choosing_defaults.md with what was tried."""
-    return _filled(text, {"candidates": candidate_tables(RESULTS)})
+def render(text: str) -> str:
+    """A page with what stands between its markers made anew."""
+
+    def made(marker: re.Match[str]) -> str:
+        name = marker[1]
+        if name not in blocks():
+            raise ValueError(f"nothing is made for the marker {name}")
+        return f"<!-- {name} -->\n{blocks()[name]}\n<!-- /{name} -->"
+
+    return MARKER.sub(made, text)
 
 
-def render_choosing_predictions(text: str) -> str:
-    """docs/choosing_predictions.md with what was tried."""
-    return _filled(text, {"candidates": candidates_table(read_predictions(RESULTS))})
-
-
-def _filled(text: str, blocks: dict[str, str]) -> str:
-    for name, table in blocks.items():
-        pattern = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
-        if not pattern.search(text):
-            raise ValueError(f"there is no place for {name}")
-        text = pattern.sub(lambda _, n=name, t=table: f"<!-- {n} -->\n{t}\n<!-- /{n} -->", text)
-    return text
-
-
-PAGES = {
-    "README.md": render,
-    "docs/scale.md": render_scale,
-    "docs/explorer.md": render_explorer,
-    "docs/reference.md": render_reference,
-    "docs/results.md": render_results,
-    "docs/choosing_defaults.md": render_choosing,
-    "docs/choosing_predictions.md": render_choosing_predictions,
-    "docs/training_gain.svg": lambda _: gain_figure(RESULTS),
-    "docs/labels.svg": lambda _: labels_figure(read_predictions(RESULTS)),
-    "docs/suggest.svg": lambda _: suggest_figure(_read("suggest")),
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FIGURES: dict[str, Callable[[], str]] = {
+    "training_gain.svg": lambda: gain_figure(RESULTS),
+    "labels.svg": lambda: labels_figure(read_predictions(RESULTS)),
+    "suggest.svg": lambda: suggest_figure(_read("suggest")),
 }
 
 
 def main() -> None:
-    for name, made in PAGES.items():
-        path = ROOT / name
-        path.write_text(made(path.read_text()))
+    for path in PAGES:
+        path.write_text(render(path.read_text()))
+    for name, drawn in FIGURES.items():
+        (ROOT / "docs" / name).write_text(drawn())
 
 
 if __name__ == "__main__":

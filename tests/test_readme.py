@@ -1,4 +1,4 @@
-"""README keeps its word: tables come from result files, code parses, verbs and names exist."""
+"""README and docs keep their word: tables come from result files, verbs, names and files exist."""
 
 from __future__ import annotations
 
@@ -11,36 +11,46 @@ import typer.main
 
 import infograph
 from benchmarks.public_names import GROUPS
-from benchmarks.readme import PAGES, ROOT
+from benchmarks.readme import FIGURES, MARKER, PAGES, ROOT, blocks, render
 from infograph.cli.app import app
 from infograph.paper.report import write_report
 
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+CODE = {page: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_tables_are_what_the_files_give(page):
-    text = (ROOT / page).read_text()
-    assert PAGES[page](text) == text
+    assert render(page.read_text()) == page.read_text()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_what_the_files_give(name):
+    assert FIGURES[name]() == (ROOT / "docs" / name).read_text()
+
+
+def test_every_table_has_its_place():
+    placed = {name for page in PAGES for name in MARKER.findall(page.read_text())}
+    assert placed == set(blocks())
 
 
 def test_every_public_name_is_in_the_reference():
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(infograph.__all__[1:])
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_code_uses_public_names(block):
-    for node in ast.walk(ast.parse(block)):
+@pytest.mark.parametrize("page", [page for page in CODE if CODE[page]], ids=lambda page: page.name)
+def test_code_uses_public_names(page):
+    for node in (node for block in CODE[page] for node in ast.walk(ast.parse(block))):
         if isinstance(node, ast.ImportFrom) and node.module == "infograph":
             assert {name.name for name in node.names} <= set(infograph.__all__)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "infograph":
             assert node.attr in infograph.__all__
 
 
-def test_there_is_an_example_for_each_kind_of_user():
-    assert len(BLOCKS) == 6
-    assert all(len(block.splitlines()) <= 10 for block in BLOCKS)
+def test_readme_is_a_page_with_an_example_for_each_kind_of_user():
+    examples = CODE[ROOT / "README.md"]
+    assert len(examples) == 3 and all(len(block.splitlines()) <= 10 for block in examples)
+    assert len(README.splitlines()) < 150
 
 
 def test_the_report_is_what_the_files_give(tmp_path):
@@ -50,7 +60,9 @@ def test_the_report_is_what_the_files_give(tmp_path):
 
 def test_verbs_exist():
     verbs = set(typer.main.get_command(app).commands)
-    assert set(re.findall(r"^infograph (\w+)", README, re.MULTILINE)) == verbs
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert set(re.findall(r"^infograph (\w+)", page, re.MULTILINE)) == verbs
+    assert set(re.findall(r"`infograph (\w+)", README)) <= verbs
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

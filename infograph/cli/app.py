@@ -8,6 +8,7 @@ import typer
 
 from infograph import __version__
 from infograph.cli.apply import embed, predict, store, suggest
+from infograph.cli.doctor import doctor
 from infograph.cli.judge import compare, datasets, evaluate, history, info
 from infograph.cli.look import draw, explore, index, search
 from infograph.cli.reproduce import reproduce
@@ -26,7 +27,7 @@ app.add_typer(reproduce, name="reproduce")
 for verb in (study, train, tune, embed, store, predict, suggest, evaluate, compare):
     app.command()(verb)
 app.command("map")(draw)
-for verb in (index, search, explore, history, info, datasets):
+for verb in (index, search, explore, history, info, datasets, doctor):
     app.command()(verb)
 
 
