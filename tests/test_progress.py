@@ -71,6 +71,17 @@ def test_plain_lines_show_every_term_and_the_error_in_its_unit():
     assert "validation 12.5 % wrong" in shown(60, terminal=False, unit="% wrong", error=0.125)
 
 
+def test_time_left_is_that_of_the_stage():
+    """A quarter of the heads took two seconds; the epochs that follow are not charged with it."""
+    text = io.StringIO()
+    with ProgressReport(Console(file=text, force_terminal=False, width=200)) as report:
+        report(Progress(1, 1, 1, 4, {"seconds": 2.0}, what="heads"))
+        report(Progress(1, 3, 1, 1, {**RECORD, "seconds": 10.0}))
+    first, second = text.getvalue().splitlines()
+    assert first == "heads 1/4  0:00:06 left" and second.startswith("epoch 1/3  ")
+    assert second.endswith("0:00:20 left")
+
+
 @pytest.mark.parametrize("width", [40, 60, 140])
 def test_live_lines_fit_the_terminal(width):
     text = shown(width, terminal=True)
