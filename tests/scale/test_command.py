@@ -42,7 +42,7 @@ def test_a_pattern_to_a_folder(run, model, write, tmp_path):
         (("in/a.parquet", "--out", "v.parquet", "--workers", "2"), "give a folder as --out"),
         (("in/*.parquet", "--out", "v.parquet"), "v.parquet is one file, and the pattern"),
         (("in/*.csv", "--out", "v"), "no file matches 'in/*.csv'"),
-        (("in", "--out", "v", "--label", "w"), "--label, --unit, --units and --atomisation are not for"),
+        (("in", "--out", "v", "--label", "w"), "--units, --nodes and --atomisation are not for"),
         (("in", "--out", "v", "--columns", "none"), "no column 'none' in"),
         (("in", "--out", "v", "--on", "spark"), "on='spark': expected 'local', 'ray'"),
         (("in/a.parquet", "--out", "v.txt"), "vectors are written to .parquet or .csv files"),
