@@ -150,14 +150,14 @@ def table1(
     """
     from infograph.cells import pick_names
     from infograph.evaluate.published import paper_table1
-    from infograph.paper.table1 import METHODS, SMALL, table1_cells
+    from infograph.paper.table1 import METHODS, SMALL, row_titles, table1_cells
 
     known = paper_table1().datasets
     columns = SMALL if data == "small" else pick_names("data set", opt.names(data) or [], known)
     rows = pick_names("method", opt.names(method) or [], METHODS)
     found = running.run([table1_cells(columns, rows, range(repeats))])
     shown = tuple(PROTOCOLS) if protocol == "both" else (protocol,)
-    return _accuracies(found, {name: each.title for name, each in METHODS.items()}, shown)
+    return _accuracies(found, row_titles(), shown)
 
 
 @reproduce.command()

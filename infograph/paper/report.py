@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import chain
@@ -74,29 +75,67 @@ def write_report(results: Path, out: Path) -> Report:
     return report
 
 
-def summarise(accuracies: table1.Table1, errors: table2.Table2) -> list[str]:
-    """How many of the paper's figures lie inside our intervals, and how many of ours above and below."""
-    ours = [cell for cell in accuracies.values() if isinstance(cell.published, tuple)]
-    ratios = [error for error in errors.errors.values() if error.published is not None]
-    lines = []
-    for name, cells in (("Table 1", ours), ("Table 2", ratios)):
-        measured = [cell for cell in cells if cell.difference is not None]
-        outside = [cell.difference or 0.0 for cell in measured if not cell.inside]
-        above = sum(difference > 0 for difference in outside)
-        lines.append(
-            f"{name}: {len(measured)} of the paper's {len(cells)} figures were measured. The paper's lies "
-            f"inside our interval {len(measured) - len(outside)} times; ours is above it {above} times, "
-            f"below it {len(outside) - above} times."
+class Sides(NamedTuple):
+    """Where our figures lie beside the paper's: how many are inside, and by how much the others are not."""
+
+    planned: int  # the paper's figures
+    inside: int
+    above: tuple[float, ...]
+    below: tuple[float, ...]
+    alone: int  # without an interval: of one repeat
+
+    @classmethod
+    def of(cls, cells: Iterable[table1.Accuracy | table2.TargetError]) -> Sides:
+        """Of cells for which the paper has a figure."""
+        known = list(cells)
+        measured = [(cell, cell.difference) for cell in known if cell.difference is not None]
+        judged = [(cell.inside, gap) for cell, gap in measured if cell.interval is not None]
+        apart = sorted(gap for inside, gap in judged if not inside)
+        above, below = (tuple(abs(gap) for gap in apart if (gap > 0) == up) for up in (True, False))
+        return cls(len(known), len(judged) - len(apart), above, below, len(measured) - len(judged))
+
+    def sentence(self, digits: int, unit: str) -> str:
+        """All of it in words."""
+        measured = self.inside + len(self.above) + len(self.below) + self.alone
+        alone = f"; {self.alone} of one repeat have no interval" if self.alone else ""
+        return (
+            f"{measured} of the paper's {self.planned} figures were measured. The paper's lies inside our "
+            f"interval in {self.inside}; ours is above it in {_reach(self.above, digits, unit)}, and below "
+            f"it in {_reach(self.below, digits, unit)}{alone}."
         )
-    return lines
+
+
+def _reach(gaps: Sequence[float], digits: int, unit: str) -> str:
+    if len(gaps) < 2:
+        return f"{len(gaps)}" + "".join(f" (by {gap:.{digits}f}{unit})" for gap in gaps)
+    return f"{len(gaps)} (by {median(gaps):.{digits}f}{unit} in the median, {max(gaps):.{digits}f} at most)"
+
+
+def sides1(table: table1.Table1) -> Sides:
+    """Of Table 1, by the paper's protocol, in points."""
+    return Sides.of(cell for cell in table.values() if isinstance(cell.published, tuple))
+
+
+def sides2(table: table2.Table2) -> Sides:
+    """Of Table 2, ratios to the supervised model's error."""
+    return Sides.of(error for error in table.errors.values() if error.published is not None)
+
+
+def summarise(accuracies: table1.Table1, errors: table2.Table2) -> list[str]:
+    """How many of the paper's figures lie inside our intervals, and how far others are above and below."""
+    return [
+        f"Table 1: {sides1(accuracies).sentence(1, ' points')}",
+        f"Table 2: {sides2(errors).sentence(2, '')}",
+    ]
 
 
 def report_parts(accuracies: table1.Table1, errors: table2.Table2, variants: table1.Table1) -> list[Part]:
     """The sections with tables, in order."""
     versus, costs = [versus_sheet(accuracies)], [cost1_sheet(accuracies), cost2_sheet(errors)]
-    first = [*remarks("table1"), *_searched(accuracies), *reduced_grids(accuracies)]
+    first = [*remarks("table1"), *won(accuracies), *_searched(accuracies), *reduced_grids(accuracies)]
     second = [*remarks("table2"), *training_remarks(errors)]
-    machines = [*remarks("costs"), _machines(accuracies, errors)]
+    found = [result for cell in accuracies.values() for result in cell.found]
+    machines = [*remarks("costs"), *provenance([*found, *results_of(errors)])]
     parts = [
         Part("Table 1: unsupervised accuracy", [table1_sheet(accuracies)], first),
         Part("InfoGraph against the untrained encoder", versus, remarks("versus")),
@@ -123,15 +162,17 @@ def table1_sheet(table: table1.Table1) -> Sheet:
     best = best_accuracies(table)
     columns = {data: data for data in paper_table1().datasets}
     rows = {}
-    for name, method in table1.METHODS.items():
-        kinds = KINDS1 if method.title in paper_table1().rows else KINDS1[:2]
-        rows[name] = (text(method.title), text(*kinds, look="kinds"))
+    for name, title in table1.row_titles().items():
+        kinds = KINDS1 if title in paper_table1().rows else KINDS1[:2]
+        rows[name] = (text(title), text(*kinds, look="kinds"))
     rows["majority"] = (text("majority class"), text(""))
 
     def entry(name: str, data: str) -> Entry:
         if name == "majority":
             return text(rounded(table1.majority(table, data), 2))
         cell = table[data, name]
+        if not cell.planned:
+            return text("")
         theirs = figure(cell.published, 2) if isinstance(cell.published, tuple) else cell.published or ""
         if cell.ours is None or cell.leak_free is None:
             return text(absent(cell.found), "", theirs, "", cell.reason, look="absent")
@@ -176,12 +217,29 @@ def measured_sets(table: table1.Table1) -> list[str]:
 
 def _searched(table: table1.Table1) -> list[str]:
     searched = []
-    for name, method in table1.METHODS.items():
+    for name, title in table1.row_titles().items():
         evaluations = [cell.evaluation for (_, row), cell in table.items() if row == name]
         settings = [candidate.setting for each in evaluations if each for candidate in each.candidates]
         if settings:
-            searched.append(f"{method.title}: {grid_text(settings)}")
+            searched.append(f"{title}: {grid_text(settings)}")
     return [f"Settings searched. {'; '.join(searched)}."] if searched else []
+
+
+def won(table: table1.Table1) -> list[str]:
+    """Which structure of deep graph kernels and which variant of sub2vec the figures are of; stopped fits."""
+    said = []
+    for row in ("dgk", table1.DEGREES, "sub2vec"):
+        there = {data: cell.best for (data, name), cell in table.items() if name == row and cell.best}
+        kinds = {data: best.partition(" ")[0].partition("=")[2] for data, best in there.items()}
+        if kinds:
+            found = ", ".join(f"{kind} on {data}" for data, kind in kinds.items())
+            said.append(f"Best on the test folds for {table1.row_titles()[row]}: {found}.")
+    stopped, fits = (sum(each) for each in zip(*(cell.stopped for cell in table.values()), strict=True))
+    if fits:
+        said.append(
+            f"{stopped:,} of {fits:,} fits of support vector machines stopped at their bound on iterations."
+        )
+    return said
 
 
 def reduced_grids(table: table1.Table1) -> list[str]:
@@ -319,7 +377,10 @@ def training_remarks(table: table2.Table2) -> list[str]:
         f"{split['test']:,} for the test, the others unlabelled; a seed is that of the split and of the "
         f"weights. The paper has {PAPER_EPOCHS} epochs."
     )
-    if any(length.epochs == table2.FIRST_EPOCHS for length in table.lengths.values()):
+    epochs = {length.epochs for length in table.lengths.values()}
+    if epochs != {table2.FIRST_EPOCHS}:
+        remarks.append("The learning rate falls to 0 along a cosine, for every objective alike.")
+    if table2.FIRST_EPOCHS in epochs:
         remarks.append(
             f"Targets with {table2.FIRST_EPOCHS} epochs are of the table's first run: all node columns as "
             f"inputs, torch's weights at the start, a learning rate that never fell."
@@ -344,10 +405,10 @@ def search_sheet(table: table2.Table2) -> Sheet:
 def cost1_sheet(table: table1.Table1) -> Sheet:
     """Median seconds of a representation by data set, and the peak memory over all of them."""
     names, rows = paper_table1().datasets, []
-    for name, method in table1.METHODS.items():
+    for name, title in table1.row_titles().items():
         found = [table[data, name].found for data in names]
         seconds = (cost_of(each)[0] for each in found)
-        rows.append(tuple(map(text, (method.title, *seconds, cost_of(chain(*found))[1]))))
+        rows.append(tuple(map(text, (title, *seconds, cost_of(chain(*found))[1]))))
     return Sheet(("seconds", *names, "peak, MB"), tuple(rows))
 
 
@@ -374,15 +435,27 @@ def cost_of(results: Iterable[Result]) -> tuple[str, str]:
     return f"{seconds:,.0f}" if seconds >= 9.95 else f"{seconds:.2g}", "" if peak is None else f"{peak:,.0f}"
 
 
-def _machines(accuracies: table1.Table1, errors: table2.Table2) -> str:
-    results = [result for cell in accuracies.values() for result in cell.found]
-    results += [result for error in errors.errors.values() for result in error.results]
-    machines = set()
-    for result in results:
-        of = result["measured"]["machine"]
+def results_of(table: table2.Table2) -> list[Result]:
+    """The results that the table shows."""
+    return [result for error in table.errors.values() for result in error.results]
+
+
+def provenance(results: Iterable[Result]) -> list[str]:
+    """The processors and threads that cells had, and the commits that made them, with how many each."""
+    machines, commits = Counter[str](), Counter[str]()
+    for measured in (result["measured"] for result in results):
+        of = measured["machine"]
         threads = "1 thread" if of["threads"] == 1 else f"{of['threads']} threads"
-        machines.add(f"{of['processor']}, {of['cores']} cores, {threads}")
-    return f"Machine: {'; '.join(sorted(machines)) or 'nothing was run yet'}."
+        machines[f"{of['processor']}, {of['cores']} cores, {threads}"] += 1
+        commit = measured.get("commit")
+        commits[f"{commit[:9]}{'+' * commit.endswith('+')}" if commit else "none noted"] += 1
+    if not machines:
+        return ["Nothing was run yet."]
+    named = {"Machines": machines, "Commits": commits}
+    return [
+        f"{what}, cells: {'; '.join(f'{name}: {n:,}' for name, n in found.most_common())}."
+        for what, found in named.items()
+    ]
 
 
 def _later() -> Part:
