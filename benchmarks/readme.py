@@ -278,7 +278,7 @@ def _read(name: str) -> Any:
 
 def networks_table(table: Table1) -> str:
     """The sets of networks among Table 1's: InfoGraph beside WL, the untrained encoder and degrees."""
-    shown = {name: METHODS[name].title for name in ("wl", "degrees", "untrained", "infograph")}
+    shown = {name: row_titles()[name] for name in ("wl", "degrees", "untrained", "infograph")}
     lines = [f"| accuracy, % | {' | '.join(shown.values())} |", "|---|" + "--:|" * len(shown)]
     for data in (data for data in NETWORKS if data in measured_sets(table)):
         cells = [table[data, name] for name in shown]
