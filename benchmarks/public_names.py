@@ -24,6 +24,7 @@ GROUPS = {
         "Cosine",
     ),
     "own": ("Objective", "LossTerms", "Discriminator", "Bound"),
+    "logs": ("CSVLog", "TensorBoard"),
     "graphs": (
         "read_graphs",
         "load_dataset",

@@ -68,7 +68,9 @@ class SparseMatrix:
     @cached_property
     def transposed(self) -> SparseMatrix:
         """The transpose, for the backward pass; made when it is first needed."""
-        ptr, index, value = (part.cpu().numpy() for part in (self.ptr, self.index, self.value))
+        if self.ptr.device.type != "cpu":
+            return self._transposed_there()
+        ptr, index, value = (part.numpy() for part in (self.ptr, self.index, self.value))
         n_rows, n_columns = self.shape
         n_entries = len(index)
         if n_entries > MANY:
@@ -81,7 +83,19 @@ class SparseMatrix:
             order = key % max(n_entries, 1)
             row, value = np.repeat(np.arange(n_rows), np.diff(ptr))[order], value[order]
             column_ptr = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n_columns))])
-        return SparseMatrix.from_csr(column_ptr, row, value, n_rows, self.ptr.device)
+        return SparseMatrix.from_csr(column_ptr, row, value, n_rows)
+
+    def _transposed_there(self) -> SparseMatrix:
+        """The transpose on a device where sorting is quick and a way through the processor is not."""
+        order = torch.argsort(self.index, stable=True)
+        counts = self.ptr.new_zeros(self.shape[1]).index_add(0, self.index, torch.ones_like(self.index))
+        ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        return SparseMatrix(ptr, self.rows[order], self.value[order], self.shape[::-1])
+
+    @property
+    def rows(self) -> Tensor:
+        """The row of every entry. (entries,)."""
+        return torch.repeat_interleave(self.ptr.diff(), output_size=len(self.index))
 
     def times(self, dense: Tensor) -> Tensor:
         """(rows, columns) @ (columns, D), without a gradient."""
@@ -138,6 +152,7 @@ class Batch:
     which: Tensor  # (B,) the distinct graph that each graph asked for is
     node_colour: Tensor | None = None  # (N,) last-round colour of every node, as asked for; only on request
     beside: Tensor | None = None  # (B, F) numbers of the graphs asked for, that heads see behind vectors
+    largest: int | None = None  # nodes of the largest graph, so that no device has to be asked
 
     @property
     def members(self) -> SparseMatrix:
@@ -209,6 +224,7 @@ class Batcher:
             edge_table=self._edge_table,
             source=self,
             distinct=distinct,
+            largest=int((node_ptr[distinct + 1] - node_ptr[distinct]).max()),
         )
 
     def _choose(self, k: int, graphs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -267,4 +283,5 @@ def per_node(ptr: IntArray, n_rounds: int, nodes: bool, device: torch.device) ->
         "copies": torch.ones(n_graphs, device=device),
         "which": torch.arange(n_graphs, device=device),
         "node_colour": torch.arange(n_nodes, device=device) if nodes else None,
+        "largest": int(np.diff(ptr).max()),
     }

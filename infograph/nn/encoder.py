@@ -85,7 +85,7 @@ def read_out(states: Tensor, members: SparseMatrix, sizes: Tensor, how: Readout)
 
 def _largest(states: Tensor, members: SparseMatrix) -> Tensor:
     """The largest state per graph; tied nodes share the gradient equally, a colour by its multiplicity."""
-    graph = torch.repeat_interleave(members.ptr.diff())  # (entries,)
+    graph = members.rows  # (entries,)
     chosen = states[members.index]  # (entries, D)
     zeros = states.new_zeros(members.shape[0], states.shape[1])
     with torch.no_grad():

@@ -120,9 +120,10 @@ class _GatherPairs(torch.autograd.Function):
 
 
 def _blocks(features: Tensor, weights: Tensor) -> Iterator[slice]:
-    """Slices of graphs whose spread states fit into the cache."""
+    """Slices of graphs whose spread states fit into the cache of a processor, or some hundred megabytes."""
     n_graphs, n, _, _ = features.shape
-    size = max(1, CACHE // (n * weights.shape[1] * weights.element_size()))
+    room = CACHE if features.device.type == "cpu" else 2**28
+    size = max(1, room // (n * weights.shape[1] * weights.element_size()))
     return (slice(start, min(start + size, n_graphs)) for start in range(0, n_graphs, size))
 
 

@@ -52,8 +52,10 @@ class LocalGlobal(nn.Module):
 
     def forward(self, states: Sequence[Tensor], vectors: Tensor, batch: Batch) -> Contrast:
         """The loss of a batch of at least two graphs."""
-        if self.max_patches is not None and int(batch.sizes.max()) > self.max_patches:
-            states, batch = draw_patches(states, batch, self.max_patches)
+        if self.max_patches is not None:
+            largest = int(batch.sizes.max()) if batch.largest is None else batch.largest
+            if largest > self.max_patches:
+                states, batch = draw_patches(states, batch, self.max_patches)
         rows, whole = self._prepare(states, vectors, batch)
         learned = [each for each in self.discriminator.parameters() if each.requires_grad]
         pairs_of, n_graphs = pair_weights(batch, self.weighting, vectors.dtype)
@@ -83,10 +85,13 @@ class LocalGlobal(nn.Module):
         return self.discriminator.pair_inputs(states, vectors, batch)
 
     def _chunks(self, rows: Sequence[Tensor], n_graphs: int) -> list[slice]:
-        """Slices of rows that fit into memory, forward and backward: some 7 vectors and score rows each."""
+        """Slices of rows that fit into memory, forward and backward: some 7 vectors and score rows each.
+
+        On a processor they fit into its cache, too.
+        """
         n_rows, dim = rows[0].shape
         fitting = int(self.memory_mb * 2**20 / (7 * (dim + n_graphs) * rows[0].element_size()))
-        size = max(16, min(CACHE_ROWS, fitting))
+        size = max(16, min(CACHE_ROWS, fitting) if rows[0].device.type == "cpu" else fitting)
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
@@ -98,7 +103,7 @@ def draw_patches(states: Sequence[Tensor], batch: Batch, most: int) -> tuple[lis
     drawn nodes alone; `members` are those of the last one in all of them.
     """
     members, device = batch.members, batch.sizes.device
-    graph = torch.repeat_interleave(members.ptr.diff())  # (entries,)
+    graph = members.rows  # (entries,)
     times = members.value.long()
     colour, owner = (torch.repeat_interleave(each, times) for each in (members.index, graph))  # (N,)
     order = torch.argsort(owner + torch.rand(len(owner), device=device, dtype=torch.float64))
@@ -134,9 +139,11 @@ def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tupl
 
     def pairs_of(rows: slice, normaliser: Tensor) -> Pairs:
         ptr = entries.ptr[rows.start : rows.stop + 1]
-        part = slice(int(ptr[0]), int(ptr[-1]))
+        all_rows = len(ptr) == len(entries.ptr)  # without a look at the device
+        part = slice(0, len(index)) if all_rows else slice(int(ptr[0]), int(ptr[-1]))
         own = value.new_zeros(len(ptr) - 1, len(everyone))
-        own[torch.repeat_interleave(ptr.diff()), index[part]] = value[part]
+        row = torch.repeat_interleave(ptr.diff(), output_size=part.stop - part.start)
+        own[row, index[part]] = value[part]
         others = torch.outer(own.sum(1), everyone).sub_(own).div_(everyone.sum() - 1)
         return Pairs(own, others, everyone, normaliser)
 
@@ -189,7 +196,7 @@ class _Chunks(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         stored = ctx.saved_tensors
-        if gradient != 1:
+        if gradient.device.type != "cpu" or gradient != 1:
             stored = [tensor * gradient for tensor in stored]
         return None, None, None, None, None, *stored
 

@@ -150,7 +150,7 @@ class Classification:
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The cross-entropy of the known classes; a negative one is no target. (B, C), (B,) -> scalar."""
         known = targets >= 0
-        weight = outputs.new_tensor(self.weights) if self.weights else None
+        weight = torch.tensor(self.weights).to(outputs) if self.weights else None
         return cross_entropy(outputs[known], targets[known], weight)
 
     def distance(self, outputs: Tensor, others: Tensor) -> Tensor:
@@ -173,7 +173,7 @@ class Tasks:
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean cross-entropy of the known classes, 0 or 1; NaN is no target. (B, T), (B, T) -> scalar."""
         known = ~targets.isnan()
-        rare = outputs.new_tensor(self.weights or (1.0,)).expand(outputs.shape[1])
+        rare = torch.tensor(self.weights or (1.0,)).to(outputs).expand(outputs.shape[1])
         weight = rare.expand_as(targets)[known]
         wanted = targets[known].to(outputs.dtype)
         return binary_cross_entropy_with_logits(outputs[known], wanted, pos_weight=weight)

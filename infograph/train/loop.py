@@ -371,7 +371,7 @@ def step_loader(
         others = _rounds(rng, everyone, batch_size, n_updates)
         numbers = range((epoch - 1) * n_updates, epoch * n_updates)
         steps = (
-            Step(source, graphs, beside, targets[torch.from_numpy(graphs)], number)
+            Step(source, graphs, beside, targets[torch.from_numpy(graphs).to(targets.device)], number)
             for number, graphs, beside in zip(numbers, known, others, strict=True)
         )
         return [len(graphs) for graphs in known], steps

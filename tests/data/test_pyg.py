@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import torch
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.loader import DataLoader
 
-from infograph import as_graphset, load_dataset, open_graphs, save_graphs, to_pyg
+from infograph import InfoGraphClassifier, as_graphset, load_dataset, open_graphs, save_graphs, to_pyg
 from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter
 
 ARCS = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -200,3 +202,29 @@ def test_what_cannot_be_kept_is_named():
         as_graphset(rings)
     with pytest.raises(InvalidParameter, match="expected 'used' or 'all'"):
         to_pyg(as_graphset([Data(x=torch.rand(3, 1), edge_index=ARCS)]), columns="every")
+
+
+def test_predictions_for_ogb_have_the_shape_of_its_labels():
+    """What its Evaluator asks for: y_true and y_pred of the same shape, (graphs, tasks)."""
+    rng = torch.Generator().manual_seed(2)
+    sets = [
+        Data(
+            x=torch.randint(0, 3, (3, 9), generator=rng),
+            edge_index=ARCS,
+            edge_attr=torch.randint(0, 2, (4, 3), generator=rng),
+            y=torch.tensor([[i % 2]]),
+        )
+        for i in range(12)
+    ]
+    dataset = Paths(sets)
+    model = InfoGraphClassifier("supervised", "gin", 8, epochs=1, steps_per_epoch=2).fit(dataset[:8])
+    test = dataset[torch.arange(8, 12)]
+    scores = model.predict_proba(test)[:, [1]]
+    truth = torch.cat([each.y for each in test]).numpy()
+    assert scores.shape == truth.shape == (4, 1) and ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "pyg.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "docs/pyg.md", "exec"), {})
