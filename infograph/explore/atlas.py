@@ -39,7 +39,6 @@ MAX_CLASSES = 500  # of a column that can colour the map
 FEW_CLASSES = 20  # are always fit for it
 MAX_FUNCTIONAL_GROUPS = 10_000  # molecules in which functional groups are looked for: 0.3 ms each
 MAX_FACTS = 12  # sentences about a region
-RULES = 2  # of what is found: an atlas that was kept under others is made anew
 FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")  # what spreadsheets run, which leave out white space
 LAYOUTS: dict[Method, str] = {
     "umap": "UMAP: near points are similar graphs; distances between groups mean little.",
@@ -135,11 +134,7 @@ def make_atlas(
     chosen = choose_method(len(index), method)
     home = None if folder is None else Path(folder).resolve()
     kept = None if home is None else home / ATLAS / f"{chosen}-{random_state}"
-    key = (
-        ""
-        if home is None
-        else fingerprint(index, home, {"method": chosen, "random_state": random_state, "rules": RULES})
-    )
+    key = "" if home is None else fingerprint(index, home, {"method": chosen, "random_state": random_state})
     found = None if kept is None else read_atlas(kept, key)
     if found is None:
         found = find(index, chosen, random_state, watch)
