@@ -34,6 +34,7 @@ TITLES = {
     "splits": "Splits and duplicates",
     "judging": "Judging",
     "looking": "Searching and looking",
+    "plots": "Figures",
     "kernels": "Kernels",
     "embeddings": "Embeddings",
     "predictors": "References that predict",

@@ -17,7 +17,6 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 
 from infograph.errors import MissingExtra
-from infograph.io import replaced_file
 
 OnProgress = Callable[[int, int], None]
 """Called now and then with what is done and what there is in all (0 where that is not known), such as graphs
@@ -41,8 +40,8 @@ class Progress:
         model: the estimator that trains, which can transform and predict with the weights it has now; None
             where another process trains, or where nothing can predict yet.
         stopped: whether somebody called `stop`; heads of vectors and what they see are finished all the same.
-        what: is done in these steps, where it is no epoch: "descriptors" (of graphs) or "heads".
         ended: whether the epoch is over and its figures are complete; so every epoch is told of once.
+        what: is done in these steps, where it is no epoch: "descriptors" (of graphs) or "heads".
     """
 
     epoch: int
@@ -52,8 +51,8 @@ class Progress:
     shown: Epoch
     model: Any = None
     stopped: bool = False
-    what: str = ""
     ended: bool = False
+    what: str = ""
 
     def stop(self) -> None:
         """End the training after this step; what `fit` keeps at the end of an epoch it keeps now."""
@@ -106,6 +105,8 @@ class CSVLog(_EpochLog):
             rows = [each for each in rows if float(each.get("epoch") or 0) < epoch]
         self._names = list(dict.fromkeys(name for each in (*rows[:1], row) for name in each))
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        from infograph.io import replaced_file  # numpy is more than --help needs
+
         with replaced_file(self.path) as partial, partial.open("w", newline="") as file:
             writer = csv.DictWriter(file, self._names, lineterminator="\n")
             writer.writeheader()

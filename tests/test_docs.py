@@ -55,11 +55,12 @@ class Block(NamedTuple):
     when: str  # "slow", "not run" or ""
     why: str
     language: str
+    file: str  # that the block is, if any
     code: str
 
 
 def blocks_of(page: Path) -> list[Block]:
-    return [Block(m[1] or "", m[2] or "", m[3], m[5]) for m in FENCE.finditer(page.read_text())]
+    return [Block(m[1] or "", m[2] or "", m[3], m[4].strip(), m[5]) for m in FENCE.finditer(page.read_text())]
 
 
 WITH_CODE = [page for page in PAGES if any(block.language not in SHOWN for block in blocks_of(page))]
@@ -210,6 +211,10 @@ def run_page(page: Path, stage: Path, folder: Path, *, slow: bool) -> None:
     if not page.name.startswith("start_"):
         shutil.copytree(stage, folder, dirs_exist_ok=True)
         PREPARED.get(page.name, lambda _: None)(folder)
+    for block in blocks_of(page):
+        if block.file:
+            (folder / block.file).parent.mkdir(exist_ok=True)
+            (folder / block.file).write_text(block.code)
     shell, names = Shell(), {}
     try:
         for number, block in enumerate(blocks_of(page)):

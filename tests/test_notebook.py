@@ -166,7 +166,7 @@ def test_hits_and_clusters_are_drawn(mutag):
     assert found[5:7] == ["1", str(hits.ids[0, 0])]
     assert 2 <= hits._repr_html_().count("<svg") <= 5
     assert page(index.search(mutag[:3], k=2)).cells[:2] == ["The 2 nearest of each of 3", "query"]
-    clusters = infograph.find_clusters(index.vectors, min_size=8)
+    clusters = infograph.find_clusters(index.vectors, n_clusters=8)
     assert page(clusters).cells[0] == str(clusters)
     described = infograph.describe_clusters(clusters, mutag)
     told = page(described).cells

@@ -147,6 +147,7 @@ class Described:
 
     def __init__(self, source: Any, rows: NDArray[Any], device: torch.device) -> None:
         self.source, self.loads, self.most = source, source.loads, source.most
+        self.device = device
         self.rows = torch.from_numpy(np.asarray(rows, np.float32)).to(device)
 
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> Any:

@@ -68,8 +68,8 @@ def test_search_by_smiles_id_and_file(run, index, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     shown = run("search", index, file, *words).out
     assert "Nearest to first:" in shown and "Nearest to second:" in shown
-    assert shown.splitlines()[1].split() == ["rank", "id", "score", "smiles", "logS", "[mol/L]", "active"]
-    assert shown.splitlines()[2].split() == ["1", "mol0", "1", "CCO", "no"]
+    assert " ".join(shown.splitlines()[1].split()) == "rank id score tanimoto smiles logS [mol/L] active"
+    assert shown.splitlines()[2].split() == ["1", "mol0", "1", "1", "CCO", "no"]
 
 
 def test_ids_that_look_like_smiles(run, molecule_model, tmp_path):

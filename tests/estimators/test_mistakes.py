@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import load_file, save
-from torch import nn
 
 from infograph import (
     GIN,
@@ -70,11 +69,6 @@ def counts(task="regression"):
     return AtomCounts(task=task).fit(SMILES, pd.Series(y * 2, name="a"))
 
 
-class WithoutBatch(nn.Module):
-    def forward(self, x, edge_index):
-        return [x]
-
-
 def unsupervised(given=None, **settings):
     return lambda: InfoGraph(**settings).fit(given or graphs())
 
@@ -124,7 +118,6 @@ SETTINGS = [
     (numbers(encoder="enn-s2s", dim=13), "dim=13: expected an even number"),
     (numbers(unlabelled=[1]), r"unlabelled=\[1\]: expected one label, such as -1 or '\?'"),
     (numbers(init_from=3), "init_from=3: expected a fitted InfoGraph"),
-    (classes([0, 1] * 12, encoder=WithoutBatch()), r"WithoutBatch has forward\(x, edge_index\): expected"),
     (lambda: InfoGraphRegressor("infograph*", **QUICK).fit(graphs()[:1], [1.0]), "needed"),
     (lambda: regressor().predict(graphs(), return_std=True), "one network and so no spread"),
     (numbers(validation=1.5), r"validation is 1\.5: expected a tuple \(graphs, y\), or a share"),

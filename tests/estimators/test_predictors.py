@@ -42,10 +42,10 @@ def test_what_was_learned_besides_arrays_is_readable(graphs, tmp_path):
     learned = json.loads((folder / "config.json").read_text())["learned"]
     assert (learned["targets"], learned["units"], learned["single"]) == (["y", "z"], ["letters", "eV"], False)
     assert infograph.load(folder).predict(graphs).shape == (30, 2)
-    assert "- y [letters]\n- z [eV]" in (folder / "README.md").read_text()
+    assert "- predicts: y [letters], z [eV]" in (folder / "README.md").read_text()
     model.set_params(task="classification").fit(graphs, "kind").save(folder)  # anew, another task
     assert json.loads((folder / "config.json").read_text())["learned"]["classes"] == ["long", "short"]
-    assert "Classes: long, short" in (folder / "README.md").read_text()
+    assert "- classes: long, short" in (folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize("kind", [MeanPredictor, AtomCounts])

@@ -31,10 +31,10 @@ def test_round_trip(index: GraphIndex, saved: Path) -> None:
     assert np.array_equal(opened.graphs[3].edges, index.graphs[3].edges)
     assert isinstance(opened.model, InfoGraph)
     assert not [path for path in saved.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt")]
-    opened.add(["CCCCCl"])
+    opened.add(["CCCCCCCCN"])
     opened.save(saved)  # over itself, while it is mapped
     again = GraphIndex.open(saved)
-    assert len(again) == 25 and again.search(["CCCCCl"], 1).ids.tolist() == [["0"]]
+    assert len(again) == 25 and again.search(["CCCCCCCCN"], 1).ids.tolist() == [["0"]]
     assert again.search_id("mol3", 30).rows.tolist() == opened.search_id("mol3", 30).rows.tolist()
 
 

@@ -165,7 +165,7 @@ def test_many_threads_search_while_one_adds(index: GraphIndex) -> None:
 
 @pytest.mark.skipif(not faiss_installed(), reason="faiss is not installed")
 def test_graphs_that_came_later_are_found(model: InfoGraph) -> None:
-    chains = ["C" * n + end for n in range(1, 41) for end in ("O", "N", "F", "Cl", "Br")]
+    chains = ["C" * n + end for n in range(1, 41) for end in ("O", "N", "=O", "OO", "NN")]
     index = GraphIndex.build(model, as_graphset(chains), metric="euclidean", approximate=True)
     for n_new, n_covered in ((20, 200), (10, 230)):  # few are searched exactly, then cells are learned again
         new = ["C" * (50 + len(index) + i) for i in range(n_new)]

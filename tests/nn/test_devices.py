@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 from torch.utils._pytree import tree_leaves, tree_map
 
 from infograph import GIN, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, MutualInformation, load_dataset
-from infograph.estimators import labelled
+from infograph.estimators import members
 from infograph.nn.batch import SparseMatrix
 from infograph.train import loop
 from infograph.train.loop import compute
@@ -101,7 +101,7 @@ class SecondDevice(TorchDispatchMode):
 @pytest.fixture(autouse=True)
 def without_inference_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     """In which torch cannot wrap tensors."""
-    for module in (loop, labelled):
+    for module in (loop, members):
         monkeypatch.setattr(module, "compute", torch.no_grad()(compute.__wrapped__))
 
 

@@ -144,7 +144,7 @@ def test_the_model_that_the_package_carries(molecules, tmp_path):
     assert not is_judged("ESOL", "pre-trained")
     with pytest.raises(FileMissing, match="no model folder molecules"):
         vector_cell("ESOL", "pre-trained", 7)
-    model = InfoGraph.paper(epochs=1, random_state=3).fit(SMILES[::2])
+    model = InfoGraph.paper(epochs=1, random_state=3).fit(SMILES)
     model.save(tmp_path / "pretrained" / "molecules")
     assert is_judged("ESOL", "pre-trained") and not is_judged("MUTAG", "pre-trained")
     cell = vector_cell("ESOL", "pre-trained", 7)
@@ -158,7 +158,7 @@ def test_the_model_that_the_package_carries(molecules, tmp_path):
     own = InfoGraph.from_pretrained(tmp_path / "pretrained" / "molecules").transform(molecules)
     expected = cross_validate(own, WEIGHT, scoring="rmse", repeats=1, folds=5, **judging)
     assert judge == "ridge-rbf" and outer == expected.candidates[0].outer.tolist()
-    model.set_params(random_state=4).fit(SMILES[::2]).save(tmp_path / "pretrained" / "molecules")
+    model.set_params(random_state=4).fit(SMILES).save(tmp_path / "pretrained" / "molecules")
     assert vector_cell("ESOL", "pre-trained", 7).key != cell.key  # other weights
 
 
