@@ -41,13 +41,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"(?:^<!-- (slow|not run): ([^\n]+) -->\n)?^```(\w*)([^\n]*)\n(.*?)^```$", re.M | re.S)
 COMMANDS = ("sh", "")
 SHOWN = ("text", "csv", "smi", "json", "yaml")  # outputs, and files that a test of their own reads
-SMILES = [
+SMILES = [  # so many that a tenth of them is enough for intervals
     f"{group}{ring}"
     for ring in ("c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNC1")
-    for group in ("C", "CC", "CO")
+    for group in ("C", "CC", "CO", "N", "O", "CCC", "CS", "CCO", "CCN", "NC")
 ]
 SMILES += [
-    chain + end for chain in ("CC", "CCC", "CCCC", "CCCCC") for end in ("O", "N", "Cl", "C(=O)O", "C#N", "F")
+    "C" * length + end
+    for length in range(2, 10)
+    for end in ("O", "N", "Cl", "C(=O)O", "C#N", "F", "OC", "NC", "C(C)C", "C(=O)N", "C=C", "C=O")
 ]
 
 
