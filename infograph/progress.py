@@ -70,6 +70,8 @@ class _EpochLog:
     def __call__(self, now: Progress) -> None:
         """Write the figures of an epoch that is over."""
         if now.ended:
+            if not self._last:  # of an ensemble that goes on, some networks are there
+                self._run = max(1, len(getattr(now.model, "models_", ())))
             self._run += now.epoch <= self._last
             self._last = now.epoch
             self._write(now.epoch, now.shown)
@@ -98,11 +100,12 @@ class CSVLog(_EpochLog):
                 csv.DictWriter(file, self._names, lineterminator="\n").writerow(row)
             return
         rows: list[dict[str, Any]] = []
-        if self.path.is_file() and (self._names or epoch > 1):
+        if self.path.is_file() and (self._names or epoch > 1 or self._run > 1):
             with self.path.open(newline="") as file:
                 rows = list(csv.DictReader(file))
         if not self._names:  # of a run that was interrupted: what follows its checkpoint comes again
-            rows = [each for each in rows if float(each.get("epoch") or 0) < epoch]
+            now = self._run, epoch
+            rows = [each for each in rows if (int(each.get("run") or 1), float(each.get("epoch") or 0)) < now]
         self._names = list(dict.fromkeys(name for each in (*rows[:1], row) for name in each))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         from infograph.io import replaced_file  # numpy is more than --help needs

@@ -540,6 +540,7 @@ def _from_matrix(matrix: Any) -> Record:
         found = found.tocoo()
         source, target, values = found.row, found.col, found.data
     else:
+        matrix = np.asarray(matrix)  # numpy.matrix would give rows of values
         source, target = np.nonzero(matrix)
         values = matrix[source, target]
     edges = np.stack([source, target]).astype(np.int64)
@@ -554,8 +555,11 @@ def arcs_of(edges: NDArray[Any]) -> IntArray:
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
-    """A tensor of any device, a list or an array -> numpy."""
-    return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
+    """A tensor of any device, a list or an array -> numpy, which has no bfloat16."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+    return np.asarray(values)
 
 
 def split_columns(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:

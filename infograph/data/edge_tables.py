@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from csv import reader
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -113,9 +114,10 @@ def read_edges(edges: EdgeTable, options: ReadOptions, name: str = "0") -> Graph
 
 def _nodes(source: Any, graph: str | None) -> EdgeTable:
     if not isinstance(source, str | Path):
-        from infograph.data.frames import arrow_columns
+        from infograph.data.frames import arrow_columns, index_columns
 
-        return EdgeTable.of(arrow_columns(source), "the table of nodes", graph, nodes=True)
+        columns = {**index_columns(source, (*GRAPH, *NODE), graph), **arrow_columns(source)}
+        return EdgeTable.of(columns, "the table of nodes", graph, nodes=True)
     path = Path(source).expanduser()
     if not path.is_file():
         raise FileMissing(f"nodes={str(source)!r}: no such file; expected a table of nodes")
@@ -134,7 +136,7 @@ def file_columns(path: Path) -> dict[str, Any]:
             table = parquet.ParquetFile(path).read()
         else:
             head = next(line for line in text_lines(path) if line.strip())
-            names = [name.strip().strip('"') for name in head.split(delimiter(head))]
+            (names,) = reader([head], delimiter=delimiter(head))
             options = csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
             )
@@ -179,7 +181,8 @@ def _texts(table: object, name: str, column: Any) -> Any:
         cells = pa.array(cells, pa.large_string())
     if pa.types.is_floating(cells.type):  # of pandas, where one is missing
         whole = pc.all(pc.equal(pc.floor(cells), cells)).as_py()
-        cells = cells.cast(pa.int64()) if whole is not False else cells
+        largest = pc.max(pc.abs(cells)).as_py() or 0
+        cells = cells.cast(pa.int64()) if whole is not False and largest < 2**63 else cells
     cells = cells.cast(pa.large_string())
     cells = pc.if_else(pc.equal(cells, ""), None, cells)
     return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells

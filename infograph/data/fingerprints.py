@@ -85,7 +85,14 @@ def rdkit_descriptors(
 @lru_cache(maxsize=20_000)  # 10 ms each: a model and what it is compared with see the same molecules
 def _descriptors_of(text: str, names: tuple[str, ...]) -> NDArray[np.float32]:
     molecule, known = _rdkit("Chem").MolFromSmiles(text), dict(_rdkit("Chem.Descriptors").descList)
-    found = np.array([known[name](molecule) for name in names], np.float64)
+
+    def value(name: str) -> float:
+        try:
+            return float(known[name](molecule))
+        except ZeroDivisionError:  # of molecules without heavy atoms
+            return 0.0
+
+    found = np.array([value(name) for name in names], np.float64)
     return np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6).clip(-1e6, 1e6).astype(np.float32)
 
 

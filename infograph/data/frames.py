@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,20 @@ import numpy as np
 from infograph.data.convert import is_missing, is_table
 from infograph.data.edge_tables import EdgeTable, read_edges
 from infograph.data.graphset import GraphSet, check_texts
-from infograph.data.network_files import called, edge_columns, is_value
+from infograph.data.network_files import ENDS, GRAPH, called, edge_columns, is_value
 from infograph.data.read import ReadOptions, Rows
 from infograph.data.tables import SMILES_NAMES, has_smiles, molecules_of, plain_column, smiles_column, texts
 from infograph.errors import ColumnWarning, InvalidParameter
+
+EDGE_NAMES = (*GRAPH, *ENDS[0], *ENDS[1])
 
 
 def read_table(source: Any, options: ReadOptions) -> GraphSet:
     """A table of molecules, or of edges where it has no SMILES and columns of source and target."""
     name, columns = f"the {type(source).__name__}", arrow_columns(source)
-    index = str(source.index.name) if hasattr(source, "iloc") else ""
-    if index == options.smiles or called([index], SMILES_NAMES):
-        columns = {index: _arrow(source.index.to_series()), **columns}
+    columns = {**index_columns(source, SMILES_NAMES, options.smiles), **columns}
+    if not has_smiles(list(columns), options):
+        columns = {**index_columns(source, EDGE_NAMES, options.id), **columns}
     if edge_columns(list(columns)) and not has_smiles(list(columns), options):
         return read_edges(EdgeTable.of(columns, name, options.id), options)
     objects = [each for each, cells in columns.items() if isinstance(cells, _Molecules)]
@@ -58,6 +61,15 @@ def arrow_columns(source: Any) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise InvalidParameter(f"two columns of one name among {[name for name, _ in pairs]}")
     return {name: cells for name, cells in pairs if cells is not None}
+
+
+def index_columns(source: Any, like: Sequence[str], own: str | None) -> dict[str, Any]:
+    """The levels of pandas' index that are called like some columns, or `own`, as columns."""
+    if not hasattr(source, "iloc"):
+        return {}
+    names = [str(name) for name in source.index.names]
+    wanted = [n for n, name in enumerate(names) if name == own or called([name], like)]
+    return {names[n]: _arrow(source.index.get_level_values(n).to_series(), names[n]) for n in wanted}
 
 
 def _arrow(values: Any, name: str = "") -> Any:

@@ -242,6 +242,7 @@ def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> Targets:
                 "numpy.delete(y, [r.index for r in graphs.rejected], axis=0)"
             )
         raise InvalidTarget(f"y has {len(values)} labels for {len(graphs)} graphs: {hint}")
+    _check_order(y, graphs)
     table = values.reshape(len(values), -1)  # (G, T)
     own = getattr(y, "name", None)
     names = [f"{LABEL}_{position}" for position in range(table.shape[1])]
@@ -249,6 +250,20 @@ def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> Targets:
         names = [LABEL if own is None else str(own)]
     names = [str(name) for name in getattr(y, "columns", names)]
     return Targets(tuple(names), ("",) * len(names), table, values.ndim == 1)
+
+
+def _check_order(y: Any, graphs: GraphSet) -> None:
+    """Warn where the index of pandas has the ids of the graphs, and in another order."""
+    if not hasattr(y, "iloc") or np.array_equal(graphs.ids, np.arange(len(graphs))):
+        return
+    ids, given = graphs.ids.tolist(), y.index.tolist()
+    if ids != given and set(ids) == set(given):
+        warnings.warn(
+            "the index of y has the ids of the graphs in another order, and labels go by position: "
+            "y.loc[graphs.ids] puts them in theirs, y.to_numpy() says that they are",
+            TargetWarning,
+            stacklevel=3,
+        )
 
 
 def _columns(graphs: GraphSet, names: Sequence[str], *, single: bool) -> Targets:

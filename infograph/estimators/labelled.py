@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -305,6 +306,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _identity(self, data: Data, targets: AnyTargets) -> dict[str, Any]:
         """What must not differ between a checkpoint and the run that goes on from it."""
         identity = self._run_settings() | {"labelled graphs": len(data.labelled)}
+        if self.init_from is not None:
+            weights = data.make_encoder().state_dict().values()
+            every = b"".join(each.cpu().numpy().tobytes() for each in weights)
+            identity["checksum of the weights of init_from"] = hashlib.sha256(every).hexdigest()[:16]
         for name, each in (("training", (data.graphs, targets)), ("validation", data.held_out)):
             if each is not None:
                 identity[f"{name} graphs"] = len(each[0])

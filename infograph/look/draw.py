@@ -11,6 +11,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name
+from infograph.data.schema import Schema
 from infograph.data.units import split_header
 from infograph.errors import InvalidParameter
 from infograph.look.layout import Points, distinct, layout
@@ -121,7 +122,7 @@ def contribution_drawing(
             f"this {type(model).__name__} does not score nodes; give a fitted InfoGraph, InfoGraphRegressor "
             f"or InfoGraphClassifier"
         )
-    known = as_graphset(graph) if isinstance(graph, GraphSet) else as_graphset(graph, schema=model.schema_)
+    known = as_graphset(graph) if isinstance(graph, GraphSet) else _drawable(graph, model.schema_)
     if len(known) != 1:
         raise InvalidParameter(f"{len(known):,} graphs: expected one, such as graphs[0]")
     if target is not None and target not in names:
@@ -130,6 +131,12 @@ def contribution_drawing(
     scores = model.score_nodes(known).reshape(known.n_nodes, -1)[:, place]
     how: dict[str, Any] = {"size": size, "theme": theme, "hydrogens": hydrogens}
     return draw_graph(known, 0, scores=scores, meaning=_meaning(model, known, place), **how)
+
+
+def _drawable(graph: Any, schema: Schema) -> GraphSet:
+    """A graph as a model reads it; of molecules with elements that the model does not know, too."""
+    how: dict[str, Any] = dict(schema.options)
+    return as_graphset(graph, **how) if how else as_graphset(graph, schema=schema)
 
 
 def _meaning(model: Any, graph: GraphSet, place: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -70,7 +71,7 @@ class GraphModule(nn.Module):
         if x is not None and not isinstance(x, Tensor):
             data, n_graphs = x, getattr(x, "num_graphs", None)
             edge_index, batch = data.edge_index, getattr(data, "batch", None)
-            wanted = {*self.node.tensors, *self.edge.tensors, "edge_weight", self.weighted}
+            wanted = {*self.node.widths, *self.edge.widths, "edge_weight", self.weighted}
             given = {name: getattr(data, name, None) for name in wanted if name}
             n_graphs = 1 if batch is None else n_graphs
             batch = edge_index.new_zeros(data.num_nodes) if batch is None else batch
@@ -100,7 +101,7 @@ class GraphModule(nn.Module):
         every = torch.arange(n_nodes, device=device)
         members = SparseMatrix(_pointer(sizes), every, ones, (n_graphs, n_nodes))
         x = self._nodes(given, edge_index[1], n_nodes)
-        edges = self.edge(given, edge_index.shape[1]) if self.edge.tensors else None
+        edges = self.edge(given, edge_index.shape[1]) if self.edge.widths else None
         weight = None
         if self.weighted:
             weight = _required(given, self.weighted).float().reshape(-1)
@@ -116,7 +117,7 @@ class GraphModule(nn.Module):
 
     def _nodes(self, given: Mapping[str, Any], target: Tensor, n_nodes: int) -> Tensor:
         """Inputs of nodes. (N, F)."""
-        if self.node.tensors:
+        if self.node.widths:
             return cast(Tensor, self.node(given, n_nodes))
         one = torch.ones(n_nodes, device=target.device)
         how = self.encoder.node_features
@@ -171,26 +172,27 @@ class Inputs(nn.Module):
 
     def __init__(self, columns: tuple[Column, ...], level: Level, main: str) -> None:
         super().__init__()
-        self.main, self.level = main, level
+        self.level = level
         named = any(column.tensor.split(" ")[0] == main for column in columns)
         self.columns: list[tuple[Column, str, int]] = []  # with its tensor, and its place in a row
-        self.width = 0  # of inputs that come as they are
+        self.widths: dict[str, int] = {}  # of the rows of every tensor
         for number, column in enumerate(columns):
-            tensor, kind, _ = column.tensor.rsplit(" ", 2) if column.tensor else ("", "", "")
+            tensor, kind, shape = column.tensor.rsplit(" ", 2) if column.tensor else ("", "", "")
             place = 0
-            if not tensor:
+            if not tensor:  # inputs that come as they are
                 tensor = column.name if named else main
-                place = 0 if named else self.width
-                self.width += 0 if named else column.encoded_width
-            elif "float" not in kind and column.name != tensor:
-                place = int(column.name.removeprefix(f"{tensor}_"))
+                place = self.widths.get(tensor, 0)
+                self.widths[tensor] = place + column.encoded_width
+            else:
+                self.widths[tensor] = math.prod(map(int, filter(None, shape.split(","))))
+                if "float" not in kind and column.name != tensor:
+                    place = int(column.name.removeprefix(f"{tensor}_"))
             self.columns.append((column, tensor, place))
             if column.tensor and column.kind == "categorical":
                 self._keep(f"categories_{number}", torch.tensor([int(c) for c in column.categories]))
             elif column.tensor and column.mean:
                 self._keep(f"mean_{number}", torch.tensor(column.mean, dtype=torch.float64))
                 self._keep(f"scale_{number}", torch.tensor(column.scale, dtype=torch.float64))
-        self.tensors = tuple(dict.fromkeys(tensor for _, tensor, _ in self.columns))
 
     def _keep(self, name: str, values: Tensor) -> None:
         self.register_buffer(name, values, persistent=False)  # of the schema: weights alone are the state
@@ -198,16 +200,20 @@ class Inputs(nn.Module):
     def forward(self, given: Mapping[str, Any], n_rows: int) -> Tensor:
         """(rows, inputs)."""
         rows = {}
-        for name in self.tensors:
+        for name, width in self.widths.items():
             values = _required(given, name)
             if len(values) != n_rows:
                 raise InvalidParameter(f"{name!r} has {len(values)} rows for {n_rows} {self.level}s")
-            rows[name] = values.reshape(n_rows, -1)
-        if self.width and rows[self.main].shape[1] != self.width:
-            raise InvalidParameter(
-                f"{self.main!r} has {rows[self.main].shape[1]} numbers per {self.level}, expected "
-                f"{self.width}: make it with to_pyg(as_graphset(graphs, schema=model.schema_))"
-            )
+            rows[name] = values = values.reshape(n_rows, math.prod(values.shape[1:]))
+            chosen = [p for c, tensor, p in self.columns if tensor == name and c.tensor and c.categories]
+            if values.shape[1] == len(chosen) < width:  # `to_pyg` has no others
+                rows[name] = values.new_zeros(n_rows, width)
+                rows[name][:, chosen] = values
+            if rows[name].shape[1] != width:
+                raise InvalidParameter(
+                    f"{name!r} has {values.shape[1]} numbers per {self.level}, expected {width}: give what "
+                    f"the model was fitted on, or to_pyg(as_graphset(graphs, schema=model.schema_))"
+                )
         return torch.cat([self._encoded(n, rows[each[1]], *each) for n, each in enumerate(self.columns)], 1)
 
     def _encoded(self, number: int, rows: Tensor, column: Column, tensor: str, place: int) -> Tensor:

@@ -213,6 +213,9 @@ def test_descriptors_that_a_molecule_has_none_of():
     found = rdkit_descriptors(as_graphset(list(odd)), descriptor_names())
     expected = np.clip(np.where(np.isnan(values), 0, values), -1e6, 1e6).astype(np.float32)
     assert np.array_equal(found, expected)
+    hydrogen = rdkit_descriptors(as_graphset(["[H][H]"]), descriptor_names())  # no heavy atom to divide by
+    assert hydrogen[0, descriptor_names().index("SPS")] == 0 and np.isfinite(hydrogen).all()
+    assert hydrogen[0, descriptor_names().index("MolWt")] == pytest.approx(2.016)
 
 
 def test_a_forest_regresses_no_two_classes(graphs):

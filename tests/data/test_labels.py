@@ -386,3 +386,16 @@ def test_labels_to_score_by_are_coded_for_the_classes_of_the_model():
     assert model.score(SIX, ones) == (model.predict(SIX) == 1).mean()
     labels = pd.DataFrame(np.nan_to_num(TABLE), columns=["y_0", "y_1"])
     assert model.score(SIX, labels[["y_1", "y_0"]]) == (model.predict(SIX) == labels).mean(axis=None)
+
+
+def test_labels_whose_index_has_the_ids_in_another_order():
+    table = pd.DataFrame({"smiles": ["CCC", "C", "CCCC"], "size": [3.0, 1.0, 4.0]}, index=[2, 0, 1])
+    graphs = as_graphset(table)
+    assert numeric_targets(table["size"], graphs).values[:, 0].tolist() == [3, 1, 4]
+    turned = table["size"].sort_index()
+    with pytest.warns(TargetWarning, match="ids of the graphs in another order, and labels go by position"):
+        assert numeric_targets(turned, graphs).values[:, 0].tolist() == [1, 4, 3]
+    assert numeric_targets(turned.to_numpy(), graphs).values[:, 0].tolist() == [1, 4, 3]
+    assert numeric_targets(turned.loc[graphs.ids], graphs).values[:, 0].tolist() == [3, 1, 4]
+    by_position = as_graphset(table["smiles"].tolist())
+    assert numeric_targets(table["size"], by_position).values[:, 0].tolist() == [3, 1, 4]

@@ -228,3 +228,8 @@ def test_the_page_runs(tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "pyg.md").read_text()
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "docs/pyg.md", "exec"), {})
+
+
+def test_halves_of_numbers():
+    half = Data(x=torch.tensor([[1.5], [-2.0]], dtype=torch.bfloat16), edge_index=torch.tensor([[0], [1]]))
+    assert as_graphset([half]).node["x"].ravel().tolist() == [1.5, -2.0]

@@ -80,6 +80,34 @@ def test_the_index_is_the_ids():
     assert repeated.ids.tolist() == [0, 1, 2]
 
 
+def test_graphs_and_nodes_may_be_named_in_the_index():
+    edges = pd.DataFrame({"graph": [7, 7, 3], "source": [0, 1, 1], "target": [1, 2, 2], "kind": list("aba")})
+    nodes = pd.DataFrame({"graph": [7, 7, 7, 3, 3], "node": [0, 1, 2, 1, 2], "c": list("uvuvu")})
+    expected, whole = as_graphset(edges), as_graphset(edges, nodes=nodes)
+    for names in (["graph"], ["graph", "source"]):
+        assert_equal(as_graphset(edges.set_index(names)), expected)
+    assert_equal(as_graphset(edges.rename_axis("row")), expected)
+    for names in (["graph"], ["graph", "node"]):
+        assert_equal(as_graphset(edges, nodes=nodes.set_index(names)), whole)
+    other = edges.rename(columns={"graph": "net"})
+    assert_equal(read_graphs(other.set_index("net"), id="net"), expected)
+    both = TABLE.drop(columns="id").set_index([pd.Index(range(6)), TABLE["smiles"]]).drop(columns="smiles")
+    assert as_graphset(both).values("graph", "smiles").tolist() == TABLE["smiles"].tolist()
+
+
+def test_graphs_named_by_numbers_without_end():
+    edges = pd.DataFrame({"graph": [1e300, 1e300, np.inf], "source": [0, 1, 0], "target": [1, 2, 1]})
+    assert as_graphset(edges).ids.tolist() == ["1e+300", "inf"]
+
+
+def test_headers_of_edges_with_quotes_and_spaces(tmp_path):
+    """All cells of text files are texts first, whatever their column is called."""
+    (tmp_path / "edges.csv").write_text('graph, source,target,"w,1"\n007,01,1,2\n007,1,2,3\n')
+    graphs = read_graphs(tmp_path / "edges.csv")
+    assert graphs.ids.tolist() == ["007"] and graphs.sizes.tolist() == [3]  # 01 is not 1
+    assert [column.name for column in graphs.schema.edge] == ["w,1"]
+
+
 @pytest.mark.parametrize("column", [pd.Series, pl.Series, pa.array, lambda v: pa.chunked_array([v])])
 def test_a_column_of_smiles(column):
     smiles = TABLE["smiles"].tolist()
@@ -541,6 +569,8 @@ def test_adjacency_matrices_are_directed_networks(form, weighted, symmetric):
 
 def test_kinds_of_matrices():
     stack = np.array([[[0, 1], [1, 0]], [[0, 0], [1, 1]]])
+    with pytest.warns(PendingDeprecationWarning, match="matrix subclass"):
+        assert_equal(as_graphset([np.matrix([[0, 2], [1, 0]])]), as_graphset([np.array([[0, 2], [1, 0]])]))
     for kind in (bool, int, np.float32):
         assert_equal(as_graphset(stack.astype(kind)), as_graphset(list(stack)))
     twice = sp.coo_array(([1, 1, 2], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))

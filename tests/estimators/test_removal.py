@@ -9,6 +9,7 @@ import pytest
 
 from infograph import (
     GIN,
+    InfoGraph,
     InfoGraphClassifier,
     InfoGraphRegressor,
     as_graphset,
@@ -137,6 +138,9 @@ def test_drawings_of_predictions_say_what_the_numbers_are():
     ET.fromstring(svg)
     assert "log-odds" not in svg  # no room
     assert "log-odds of y = small" in contribution_drawing(classes, "CCCO")
+    other = InfoGraph(4, epochs=0).fit(["CCO", "CC", "CCCO"])
+    with pytest.warns(UnknownCategoryWarning, match="'Br'"):
+        assert ">Br, node 2" in contribution_drawing(other, "CCBr")  # which the model does not know
     with pytest.raises(InvalidParameter, match="target='z': the model predicts y_0, y_1"):
         contribution_drawing(model, "CCCO", target="z")
     with pytest.raises(InvalidParameter, match="does not score nodes"):

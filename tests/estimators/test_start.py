@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import infograph
-from infograph import GIN, InfoGraphClassifier, InfoGraphRegressor, as_graphset
+from infograph import GIN, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
 from infograph.cells import parameters_of
 from infograph.data.fingerprints import descriptor_names, rdkit_descriptors
-from infograph.errors import InvalidParameter, SchemaMismatch
+from infograph.errors import CheckpointMismatch, InvalidParameter, SchemaMismatch
 from infograph.objectives.vectors import Vectors
 
 RINGS = ("c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCNCC1", "c1ccoc1", "C1CCOC1")
@@ -55,6 +55,19 @@ def test_averaged_weights_are_validated_kept_and_resumed(tmp_path):
     again = InfoGraphRegressor("infograph*", **settings)
     again.fit(GRAPHS, Y, validation=(GRAPHS, Y), checkpoint=tmp_path, resume=True)
     assert np.array_equal(again.predict(GRAPHS), whole.predict(GRAPHS))
+
+
+def test_a_run_from_another_model_is_another_run(tmp_path):
+    first, other = (InfoGraph(8, GIN(2), epochs=0, random_state=seed).fit(GRAPHS) for seed in (0, 1))
+    settings = {"epochs": 1, "steps_per_epoch": 1, "offset": None}
+    InfoGraphRegressor("supervised", init_from=first, **settings).fit(GRAPHS, Y, checkpoint=tmp_path)
+    settings["epochs"] = 2
+    going_on = InfoGraphRegressor("supervised", init_from=first, **settings)
+    assert len(going_on.fit(GRAPHS, Y, checkpoint=tmp_path, resume=True).history_) == 2
+    with pytest.raises(CheckpointMismatch, match="checksum of the weights of init_from was"):
+        InfoGraphRegressor("supervised", init_from=other, **settings).fit(
+            GRAPHS, Y, checkpoint=tmp_path, resume=True
+        )
 
 
 # ---- frozen, then thawed

@@ -221,11 +221,27 @@ def test_a_predictor_gives_its_encoder_too():
     check(model, graphs)
 
 
+def test_some_columns_of_a_tensor():
+    """`to_pyg` gives those that the model knows; PyG's own data has all."""
+    rng = torch.Generator().manual_seed(0)
+    data = [random_data(n) for n in range(3, 12)]
+    for each in data:
+        each.x = torch.randint(0, 4, (each.num_nodes, 3), generator=rng)
+    model = InfoGraph(8, infograph.GIN(2), node_columns=["x_1", "x_2"], epochs=1).fit(data)
+    check(model, data)
+    batch = Batch.from_data_list(data)
+    vectors = model.to_torch()(batch).detach().numpy()
+    np.testing.assert_allclose(vectors, model.transform(data), rtol=1e-4, atol=1e-5)
+    batch.x = torch.hstack([batch.x, batch.x])
+    with pytest.raises(InvalidParameter, match="'x' has 6 numbers per node, expected 3: give what the model"):
+        model.to_torch()(batch)
+
+
 def test_mistakes_and_autocast():
     graphs = load_dataset("MUTAG")[:20]
     model = InfoGraph(8, infograph.GIN(2), epochs=1).fit(graphs)
     module, batch = model.to_torch(), batch_of(model, graphs)
-    with pytest.raises(InvalidParameter, match="'x' has 3 numbers per node, expected 7: make it with to_pyg"):
+    with pytest.raises(InvalidParameter, match="'x' has 3 numbers per node, expected 7: give what"):
         module(batch.x[:, :3], batch.edge_index, batch.batch, batch.edge_attr)
     with pytest.raises(InvalidParameter, match="fitted with 'edge_attr', which these graphs lack"):
         module(batch.x, batch.edge_index, batch.batch)

@@ -85,6 +85,30 @@ def test_networks_of_an_ensemble_are_runs(tmp_path):
         assert [value for _, value in scalars_of(folder)["loss"]] == pytest.approx(own)
 
 
+@pytest.mark.parametrize("ended", [1, 2, 3])
+def test_an_ensemble_that_goes_on_logs_as_one_that_was_not_interrupted(ended, tmp_path):
+    """Ended after the first network, in the second one, and in the first one."""
+    path, folder = tmp_path / "run.csv", tmp_path / "checkpoint"
+
+    def interrupt(now: Any) -> None:
+        network = 1 if ended == 3 else 2
+        if len(now.model.models_) == network and (now.epoch == 2 or ended == 1):
+            raise KeyboardInterrupt
+
+    def fit(**options: Any) -> InfoGraphRegressor:
+        model = InfoGraphRegressor("supervised", "gin", 8, epochs=3, n_models=2, steps_per_epoch=2)
+        return model.fit(GRAPHS, GRAPHS.sizes.astype(float), checkpoint=folder, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(watchers=[interrupt, CSVLog(path), TensorBoard(tmp_path / "runs")])
+    model = fit(resume=True, watchers=[CSVLog(path), TensorBoard(tmp_path / "runs")])
+    check_rows(rows_of(path), model.history_)
+    assert [row.get("run") for row in rows_of(path)] == [""] * 3 + ["2"] * 3
+    losses = [record["loss"] for record in model.history_]
+    for folder, own in ((tmp_path / "runs", losses[:3]), (tmp_path / "runs" / "run-2", losses[3:])):
+        assert [value for _, value in scalars_of(folder)["loss"]] == pytest.approx(own)
+
+
 def test_workers_log_every_epoch(tmp_path):
     path = tmp_path / "run.csv"
     model = small(epochs=10).fit(GRAPHS, workers=2, watchers=[CSVLog(path)])
