@@ -323,7 +323,11 @@ class InfoGraph(GraphNetwork):
         return check_finite(self._vectors(source), known)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
-        """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`."""
+        """Continue training on these graphs for `epochs` (default: the setting); the first call is `fit`.
+
+        Inputs stay those of the first graphs: elements and other categories that they lack are one "unknown"
+        from then on, with a warning. Begin with graphs that have them, or with the pre-trained model.
+        """
         if epochs is not None:
             check_parameters(clone(self).set_params(epochs=epochs))
         self._fit(graphs, epochs=epochs, warm=hasattr(self, "schema_"))

@@ -267,7 +267,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             held_out = known[chosen], targets.of(chosen)
         self.offset_ = self._offset_of(known, targets, labelled)
         values, task = self._learnable(self._rest(targets, known), labelled)
-        self.models_, self.history_, self._elements = [], [], elements_of(known)
+        self.models_, self.history_, self._elements = [], [], elements_of(known[labelled])
         self._descriptors = descriptor_names() if self.descriptors else ()
         self.n_graphs_, self.n_labelled_ = len(known), len(labelled)
         self._unseen: tuple[IntArray, Rows] | None = None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -222,12 +220,6 @@ def test_predictions_for_ogb_have_the_shape_of_its_labels():
     scores = model.predict_proba(test)[:, [1]]
     truth = torch.cat([each.y for each in test]).numpy()
     assert scores.shape == truth.shape == (4, 1) and ((scores >= 0) & (scores <= 1)).all()
-
-
-def test_the_page_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "pyg.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "docs/pyg.md", "exec"), {})
 
 
 def test_halves_of_numbers():
