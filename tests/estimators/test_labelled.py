@@ -364,7 +364,9 @@ def test_an_element_that_no_training_molecule_had():
     assert len(caught) == 1
     assert np.isfinite(predicted).all()
     wide = InfoGraphRegressor("vectors").fit(SMILES[5:], VALUES[5:])  # with the pre-trained encoder's inputs
-    with pytest.warns(UnknownCategoryWarning, match="no training molecule has the element Si, Se") as caught:
+    with pytest.warns(
+        UnknownCategoryWarning, match="no labelled training molecule has the element Si, Se"
+    ) as caught:
         wide.predict(["C[Si]C", "CO", "C[Se]C"])
     assert len(caught) == 1
 

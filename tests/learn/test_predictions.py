@@ -89,7 +89,9 @@ def test_intervals_are_columns_with_a_warning_beside_them():
         assert np.allclose(table.columns[name], values) and table.units[name] == "mol/L"
     unlike = model.error_bars_.unlike(model.transform(asked))
     assert table.columns["unlike training"].tolist() == ["yes" if each else "no" for each in unlike]
-    with pytest.warns(UnknownCategoryWarning, match="no training molecule has the element Si") as said:
+    with pytest.warns(
+        UnknownCategoryWarning, match="no labelled training molecule has the element Si"
+    ) as said:
         found = predict_table(model, as_graphset(["CCO", "CC[SiH3]"], schema=model.schema_), interval=0.8)
     assert found.columns["unlike training"][1] == "yes" and len(said) == 1
     with pytest.raises(InvalidParameter, match="AtomCounts does not know how wrong it is"):
