@@ -224,6 +224,7 @@ def predict(
         "rejected": [vars(each) for each in graphs.rejected],
     }
     judged = [str(score) for score in found.scores]
+    judged += ["Where the model learned from these graphs, new ones will have larger errors."] * bool(judged)
     if out is not None:
         predictions.write_predictions(found, out)
         of = ", ".join(fitted.target_names_[:3]) + " ..." * (len(fitted.target_names_) > 3)

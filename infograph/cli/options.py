@@ -399,7 +399,8 @@ def verb(function: Callable[..., Output | None]) -> Callable[..., None]:
 
     flat.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     flat.__annotations__ = {each.name: each.annotation for each in options}
-    flat.__doc__ = re.sub(r"\n +(infograph .*)", r"\n\n[bold]\1[/bold]", inspect.getdoc(function) or "")
+    joined = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(function) or "")  # the terminal breaks lines
+    flat.__doc__ = re.sub(r"\n +(infograph .*)", r"\n\n[bold]\1[/bold]", joined)
     return flat
 
 

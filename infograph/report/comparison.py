@@ -153,11 +153,11 @@ def as_record(row: Compared) -> dict[str, Any]:
 
 
 def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:
-    """The table, the first method in bold; reasons give way to `bars`, and stand below names."""
+    """The table, all that show the best figure in bold; reasons give way to `bars`, and stand below names."""
     found = []
-    for place, row in enumerate(rows):
+    for row in rows:
         name, figure, *figures, reason = cells(row)
-        best = place == 0 and not row.empty
+        best = not row.empty and figure == cells(rows[0])[1]
         last = bar(_length(row, rows[0])) if bars else text(reason)
         first = text(name, reason if bars else "", bold=best)
         found.append((first, text(figure, bold=best), *map(text, figures), last))

@@ -369,7 +369,7 @@ def _curve_figure(learned: Learned, points: Sequence[tuple[int, float]]) -> Draw
     axes.set_xscale("log")
     axes.set_xticks(counts, [f"{n:,}" for n in counts])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.08 * float(errors.max()) or None)
     words = f"More labels did not lower the {name} here: nothing can be said of {MORE} more."
     if slope < -0.01:
         then = errors[-1] * ((counts[-1] + MORE) / counts[-1]) ** slope

@@ -36,6 +36,7 @@ def test_version_and_help(run):
     for verb in VERBS:
         shown = run(*verb, "--help")
         assert shown.code == 0 and f"infograph {' '.join(verb)} " in shown.out and verb[0] in listed
+        assert not re.search(r"\S\n\S", inspect.cleandoc(VERBS[verb].help))  # the terminal breaks lines
 
 
 def test_help_imports_nothing_heavy():

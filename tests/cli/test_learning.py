@@ -107,6 +107,7 @@ def test_predictions_are_the_models(run, table, regressor, tmp_path):
     assert np.allclose([float(row["logS std [mol/L]"]) for row in rows], spread, rtol=1e-9)
     error = np.nanmean(np.abs(mean - graphs.graph["logS [mol/L]"]))
     assert f"logS [mol/L]: MAE {error:.4g} mol/L, RMSE" in done.out and "over 42 graphs" in done.out
+    assert "Where the model learned from these graphs, new ones will have larger errors." in done.out
 
 
 def test_predictions_on_the_terminal(run, regressor, tmp_path):

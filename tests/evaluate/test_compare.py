@@ -110,6 +110,8 @@ def test_tables_mark_the_best_and_say_why_a_cell_is_empty():
     errors = [Compared("far", 2.0, scoring="rmse"), Compared("near", 0.5, scoring="rmse")]
     assert [row.method for row in ordered(errors)] == ["near", "far"]
     assert as_markdown(as_sheet(ordered(errors))).splitlines()[3].startswith("| far | 2.000 |")
+    level = as_sheet([Compared("a", 98.33), Compared("b", 98.32), Compared("c", 98.2)])
+    assert [row[1].bold for row in level.rows] == [True, True, False]  # equal where they show as equal
 
 
 # ---- measured values and several columns

@@ -26,8 +26,9 @@ def spot(page, row: int) -> tuple[float, float]:
         "async () => Array.from(new Float32Array(await (await fetch('api/points')).arrayBuffer()))"
     )
     short = min(box["width"], box["height"])
-    x = box["x"] + box["width"] / 2 + points[2 * row] * 0.92 * short / 2
-    y = box["y"] + box["height"] / 2 - points[2 * row + 1] * 0.92 * short / 2
+    reach = short / 2 - 54  # from the middle to the outermost point
+    x = box["x"] + box["width"] / 2 + points[2 * row] * reach
+    y = box["y"] + box["height"] / 2 - points[2 * row + 1] * reach
     return x, y
 
 

@@ -1,6 +1,6 @@
 // The map: all graphs as points, drawn by WebGL; pan, zoom, pick, lasso. Knows nothing of graphs.
 
-const HOME = 0.92; // the zoom that shows all
+const MARGIN = 54; // pixels at each edge of a map that shows all, for the buttons and the line below
 const TRAVEL = 350; // milliseconds
 const CALM = 150; // milliseconds without motion, after which every point is drawn
 const SLOW = 45; // milliseconds between frames that are too many: fewer points while the map moves
@@ -39,7 +39,7 @@ export class PointMap {
     this.texture = gl.createTexture();
     this.n = 0;
     this.centre = [0, 0];
-    this.zoom = HOME;
+    this.zoom = this.home();
     this.faded = false;
     this.painted = -Infinity;
     this.onmove = () => {};
@@ -148,6 +148,12 @@ export class PointMap {
     return [(this.zoom * short) / this.canvas.width, (this.zoom * short) / this.canvas.height];
   }
 
+  // the zoom that shows all points, and none below the buttons
+  home() {
+    const short = Math.min(this.canvas.clientWidth, this.canvas.clientHeight);
+    return Math.max(0.5, 1 - (2 * MARGIN) / Math.max(1, short));
+  }
+
   // from pixels of the page to places of the map, and back
   toMap(x, y) {
     const [sx, sy] = this.scale();
@@ -223,7 +229,7 @@ export class PointMap {
   }
 
   reset() {
-    this.goTo(0, 0, HOME);
+    this.goTo(0, 0, this.home());
   }
 }
 
