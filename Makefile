@@ -10,7 +10,7 @@ CONSTRAINTS_minimum := -c .cache/minimum.txt
 .PHONY: run test test-all check lint types site wheel sdist bench screenshots notebooks clean
 
 run: .venv/ready
-	$(BIN)/infograph study MUTAG --out runs/mutag
+	$(BIN)/infograph study MUTAG --repeats 10 --out runs/mutag
 
 # One worker per core and one thread each: two threads per worker would fight for the cores.
 test: .venv/ready

@@ -202,7 +202,7 @@ class Verdict:
         basis = f"{interval}, {self.n_graphs:,} test graphs"
         if self.n_graphs < FEWEST:
             basis = f"{self.n_graphs} test graphs; it takes {FEWEST}"
-        start = start if self.use else "Not enough data to say"
+        start = start if self.use else "Not enough data to say which is better"
         return f"{start}: {first} against {self._shown(worse)} of {second} ({basis})."
 
     def _shown(self, value: float, digits: int = 3) -> str:

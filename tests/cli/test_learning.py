@@ -30,7 +30,7 @@ def test_a_csv_with_gaps_becomes_a_model(run, table, tmp_path):
         assert text in last
     for text in ("logS [mol/L]", "InfoGraph*", "mean of the labels", "least squares", "2 epochs", "random"):
         assert text in done.out
-    assert "Not enough data to say: RMSE" in done.out and (model / "report.html").is_file()
+    assert "Not enough data to say which is better: RMSE" in done.out and (model / "report.html").is_file()
     results = json.loads((model / "results.json").read_text())
     assert results["verdicts"][0]["sentence"] in done.out
     assert results["verdicts"][0]["sentence"] in (model / "README.md").read_text()
