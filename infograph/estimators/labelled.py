@@ -377,8 +377,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         unseen = [element for element in elements_of(graphs) if element not in self._elements]
         if unseen:
             warnings.warn(
-                f"no labelled training molecule has the element {', '.join(unseen)}: predictions for "
-                f"molecules with it are guesses; train with some of them (there were {', '.join(self._elements)})",
+                f"no labelled training molecule has the element {', '.join(unseen)}: what is predicted for "
+                f"molecules with it is a guess; train with some (the training had {', '.join(self._elements)})",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
