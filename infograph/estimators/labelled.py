@@ -378,7 +378,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         if unseen:
             warnings.warn(
                 f"no labelled training molecule has the element {', '.join(unseen)}: what is predicted for "
-                f"molecules with it is a guess; train with some (the training had {', '.join(self._elements)})",
+                f"molecules with it is a guess: train with it (the training had {', '.join(self._elements)})",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
