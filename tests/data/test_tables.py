@@ -131,6 +131,7 @@ def test_a_gap_keeps_its_place():
             model.transform(frame)
 
 
+@pytest.mark.filterwarnings("ignore:no labelled training molecule")  # has Cl, or N
 def test_learning_from_a_table_by_the_name_of_a_column(by_csv):
     settings = {"objective": "vectors", "random_state": 0}
     for target, cls in (("logS", InfoGraphRegressor), ("kind", InfoGraphClassifier)):

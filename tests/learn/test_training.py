@@ -32,6 +32,7 @@ def test_references_are_what_a_loop_gives():
     assert len(alone.rows) == 1 and alone.verdicts == ()
 
 
+@pytest.mark.filterwarnings("ignore:no labelled training molecule")  # has Cl, or N
 def test_learning_ends_with_errors_in_the_unit_of_the_target():
     parts = make_parts(molecules(), ["size"], labelled=8, validation=6, test=4)
     model = InfoGraphRegressor("infograph*", **{**SMALL, "epochs": 2})
@@ -74,6 +75,7 @@ def test_heads_of_vectors_have_intervals_and_a_curve_over_labels():
     assert several.verdicts[0].target == "mean of 2" and several.verdicts[0].use == ""
 
 
+@pytest.mark.filterwarnings("ignore:no labelled training molecule")  # has Cl, or N
 def test_labels_of_test_graphs_change_nothing():
     graphs, sizes = molecules(), {"labelled": 10, "validation": 4, "test": 6}
     tested = np.isin(graphs.ids, make_parts(graphs, ["size"], **sizes).test.ids)
