@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, TypeVar
+from typing import Any
 
 import infograph
 from infograph.errors import InfoGraphError
 
-T = TypeVar("T")
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]  # names of columns, and rows
 CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)), "�")
 MOST_ROWS = 20  # of a table

@@ -133,9 +133,8 @@ def _data() -> dict[str, Any]:
 
     folder = os.environ.get("INFOGRAPH_DATA")
     found = {each.name: each.where for each in describe_datasets() if each.found}
-    problem = (
-        f"INFOGRAPH_DATA is {folder}, where no folder is" if folder and not Path(folder).is_dir() else ""
-    )
+    lost = folder and not Path(folder).is_dir()
+    problem = f"INFOGRAPH_DATA is {folder}, where no folder is" if lost else ""
     return {"folder": folder, "found": found, "problem": problem}
 
 
@@ -146,13 +145,9 @@ def _cache() -> dict[str, Any]:
     above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     free = shutil.disk_usage(above).free / GIB
     try:
-        with tempfile.TemporaryFile(
-            dir=above
-        ):  # permissions alone do not say so: it may be mounted read-only
+        with tempfile.TemporaryFile(dir=above):  # it may be mounted read-only, whatever permissions say
             writable = True
     except OSError:
         writable = False
-    problem = (
-        "" if writable else f"the cache {folder} cannot be written: INFOGRAPH_CACHE names another folder"
-    )
-    return {"folder": folder, "writable": writable, "free_gb": free, "problem": problem}
+    lost = f"the cache {folder} cannot be written: INFOGRAPH_CACHE names another folder"
+    return {"folder": folder, "writable": writable, "free_gb": free, "problem": "" if writable else lost}

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from infograph.data.vectors import data_frame
 from infograph.errors import InvalidParameter
 from infograph.look.project import Floats, principal_components
 from infograph.notebook import as_html
@@ -76,12 +77,11 @@ class Clusters:
         return f"{count} of {span} graphs; {none:,} of {total:,} ({none / total:.0%}) in none"
 
     def to_pandas(self, ids: Sequence[Any] | NDArray[Any] | None = None) -> Any:
-        """A DataFrame with `cluster` (missing in none) and `probability`; its index is `ids`, if given."""
-        import pandas as pd
-
-        index = None if ids is None else pd.Index(ids, name="id")
-        numbers = pd.Series(self.labels, index=index, dtype="Int64").mask(self.labels == NOISE)
-        return pd.DataFrame({"cluster": numbers, "probability": pd.Series(self.probability, index=index)})
+        """A DataFrame with `cluster` (missing in none) and `probability`; its index is `ids`, or positions."""
+        index = range(len(self.labels)) if ids is None else ids
+        found = data_frame({"cluster": self.labels, "probability": self.probability}, index)
+        found["cluster"] = found["cluster"].astype("Int64").mask(self.labels == NOISE)
+        return found
 
 
 def find_clusters(
