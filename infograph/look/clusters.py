@@ -77,7 +77,7 @@ class Clusters:
         return f"{count} of {span} graphs; {none:,} of {total:,} ({none / total:.0%}) in none"
 
     def to_pandas(self, ids: Sequence[Any] | NDArray[Any] | None = None) -> Any:
-        """A DataFrame with `cluster` (missing in none) and `probability`; its index is `ids`, or positions."""
+        """A DataFrame with `cluster` (missing in none) and `probability`; `ids`, or positions, as index."""
         index = range(len(self.labels)) if ids is None else ids
         found = data_frame({"cluster": self.labels, "probability": self.probability}, index)
         found["cluster"] = found["cluster"].astype("Int64").mask(self.labels == NOISE)
