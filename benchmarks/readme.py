@@ -24,6 +24,7 @@ from benchmarks.prediction_tables import (
     measured_table,
     ordered_table,
     property_table,
+    qm9_table,
     read_predictions,
     suggest_figure,
 )
@@ -337,6 +338,7 @@ def blocks() -> dict[str, str]:
         "predictions": measured_table(found),
         "predictions:ordered": ordered_table(found),
         "predictions:labels": labels_table(found),
+        "predictions:qm9": qm9_table(found),
         "predictions:coverage": coverage_table(found),
         "predictions:candidates": candidates_table(found),
         **names_tables(),

@@ -23,6 +23,7 @@ from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPr
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.qm9 import TARGETS
 from infograph.data.splits import (
     deterministic_scaffold_split,
     random_split,
@@ -60,25 +61,25 @@ class PredictionSet:
     figure: str  # "rmse", "mae" or "roc_auc", the mean over columns
     role: str = "choosing"  # or "unseen" until something was chosen, or for "finalists"
     how: How = "scaffold"
-    target: str = ""  # of QM9
-    labels: int = 0  # of QM9
+    labels: int = 0  # of QM9, whose twelve columns are learned together
 
     @property
     def title(self) -> str:
         """What the set is called here."""
-        if self.target:
-            return f"{self.target} {self.labels}"
+        if self.labels:
+            return f"{self.name} {self.labels}"
         return self.name if self.how == "scaffold" else f"{self.name} {self.how}"
 
     def divide(self, seed: int) -> Divided:
         """The graphs and their parts."""
         graphs = load_dataset(self.name)
-        if self.target:
+        if self.labels:
             validation, test = JUDGED
             parts = semi_supervised_split(
                 graphs, labelled=self.labels, validation=validation, test=test, seed=seed
             )
-            return Divided(graphs, graphs.graph[self.target][:, None].astype(np.float64), *_rows(parts))
+            values = np.column_stack([graphs.graph[column.name] for column in TARGETS])
+            return Divided(graphs, values.astype(np.float64), *_rows(parts))
         split: Any = {"scaffold": scaffold_split, "random": random_split}.get(self.how)
         parts = split(graphs, seed=seed) if split else deterministic_scaffold_split(graphs)
         columns = [graphs.graph[name] for name in graphs.graph if name != "smiles"]
@@ -97,11 +98,7 @@ _MEASURED = (
     PredictionSet("ClinTox", "roc_auc", "unseen"),
     PredictionSet("Tox21", "roc_auc", "finalists"),
 )
-_QM9 = [
-    PredictionSet("QM9", "mae", target=target, labels=labels)
-    for labels in (100, 300, 1_000, 5_000)
-    for target in ("alpha", "gap", "U0")
-]
+_QM9 = [PredictionSet("QM9", "mae", labels=labels) for labels in (100, 300, 1_000, 5_000)]
 SETS = {
     each.title: each
     for each in (
@@ -152,16 +149,20 @@ METHODS: dict[str, Make] = {
     "infograph* without offset": _learned(**_NETWORK, offset=None),
     "infograph* cosine": _learned(**_NETWORK, schedule=Cosine()),
     "infograph* 20 per update": _learned(**_NETWORK, batch_size=20),
+    "supervised 20 per update": _learned(objective="supervised", epochs=30, batch_size=20),
+    "supervised 20 per update, cosine": _learned(
+        objective="supervised", epochs=30, batch_size=20, schedule=Cosine()
+    ),
     "infograph* from molecules": _learned(**_NETWORK, init_from="molecules"),
     "auto": _learned(),
 }
 REFERENCES = ("mean", "atom counts", "forest")
-NETWORKS = ("supervised", *(name for name in METHODS if name.startswith("infograph")))
+NETWORKS = tuple(name for name in METHODS if name.startswith(("supervised", "infograph")))
 
 
 def is_judged(data: str, method: str) -> bool:
     """Whether a method is judged on a set: the pre-trained network knows no coordinates."""
-    return not (method == "infograph* from molecules" and SETS[data].target)
+    return not (method == "infograph* from molecules" and SETS[data].labels)
 
 
 def prediction_cells(data: Sequence[str], methods: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
@@ -188,9 +189,9 @@ def compute_predictions(cell: Cell, work: Path, *, watchers: Sequence[Watcher] =
     divided, model = of.divide(seed), METHODS[method](seed, of.figure == "roc_auc")
     labelled, judged, test = divided.labelled, divided.validation, divided.test
     graphs: Any = divided.graphs
-    if of.target and method not in (*REFERENCES, *NETWORKS):
+    if of.labels and method not in (*REFERENCES, *NETWORKS):
         graphs = graphs.graph["smiles"]  # the pre-trained model's vectors are of SMILES
-    elif of.target and method in NETWORKS:
+    elif of.labels and method in NETWORKS:
         labelled = np.concatenate([labelled, divided.unlabelled])
     y = _targets(divided.values, classes)
     options: dict[str, Any] = {}
@@ -209,7 +210,10 @@ def compute_predictions(cell: Cell, work: Path, *, watchers: Sequence[Watcher] =
         result["intervals"] = _intervals(model, graphs[test], divided.values[test])
     for name in ("chosen_", "errors_", "inputs_", "head_"):
         result |= {name.rstrip("_"): value} if (value := getattr(model, name, "")) else {}
-    return {**result, "epochs": len(getattr(model, "history_", ())), "measured": {"fit_seconds": fitted}}
+    history = [each for each in getattr(model, "history_", ()) if "validation" in each]
+    if history:
+        result["validation"] = min(each["validation"] for each in history)
+    return {**result, "epochs": len(history), "measured": {"fit_seconds": fitted}}
 
 
 def _targets(values: NDArray[np.float64], classes: bool) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import prediction_tables as tables
 from infograph import FingerprintForest, InfoGraphRegressor, read_graphs
 from infograph.cells import run_cell
+from infograph.data.qm9 import HEADERS
 from infograph.data.splits import scaffold_split
 from infograph.paper import predictions
 from infograph.paper.predictions import (
@@ -55,7 +56,7 @@ def test_cells_and_splits():
     assert {of.role for of in SETS.values()} == {"choosing", "unseen", "finalists"}
     cells = prediction_cells(["ESOL", "ESOL ordered"], ["mean", "auto"], range(3))
     assert len(cells) == 3 * 2 + 2 and len({cell.key for cell in cells}) == 8  # one order is one split
-    assert not prediction_cells(["alpha 100"], ["infograph* from molecules"], [0])
+    assert not prediction_cells(["QM9 100"], ["infograph* from molecules"], [0])
     seen = figures("roc_auc", np.array([[0.9, 0.2], [0.1, 0.3]]), np.array([[1, 1.0], [0, np.nan]]))
     assert seen[0] == 1.0 and np.isnan(seen[1])
     assert figures("rmse", np.array([[3.0]]), np.array([[0.0]])) == figures(
@@ -76,14 +77,21 @@ def test_tables_are_made_from_result_files(tmp_path):
             content["intervals"] = {"coverage": 0.9, "width": 2.0, "rank": 0.3}
             cell.path(tmp_path).write_text(json.dumps(content))
     for labels, test in ((100, 2.0), (300, 1.0)):
-        cell = prediction_cell(f"gap {labels}", "forest", 5)
-        cell.path(tmp_path).write_text(json.dumps({"settings": cell.settings, "test": test, "n_test": 9}))
+        for method, scale in {"mean": 3, "atom counts": 2, "forest": 1, "vectors": 0.5}.items():
+            cell = prediction_cell(f"QM9 {labels}", method, 5)
+            scores = [scale * test * (1 + (column == "gap")) for column in HEADERS]
+            content = {"settings": cell.settings, "test": scale * test, "scores": scores, "n_test": 9}
+            cell.path(tmp_path).write_text(json.dumps(content))
     found = tables.read_predictions(tmp_path)
     gain, p_value, verdict = tables._gain(found, "ESOL", "auto", tables.SIMPLE, range(5, 10))
     assert 0.2 < gain < 0.3 and p_value < 1e-3 and verdict == 1
     text = tables.measured_table(found)
     assert "of 1 public sets" in text and "atom counts on 1; " in text and "less on 1, and more on 0" in text
     assert "| ESOL | scaffold | auto | 90.0 | 2.00 | 0.30 | 5 |" in tables.coverage_table(found)
-    assert "| gap | 100 | – | – | 2 |" in tables.labels_table(found)
+    assert "| gap | 100 | 12 | 8 | 4 | – | – | – | 2 | 1 |" in tables.labels_table(found)
+    assert tables.qm9_table(found) == "No results yet."
+    most = {("QM9 5000", *place[1:]): each for place, each in found.items() if place[0] == "QM9 100"}
+    assert "| gap | hartree | 12 | 8 | 4 | – | – | – | 2 | 50 % |" in tables.qm9_table(most)
+    assert "on 12 of 12 targets" in tables.qm9_table(most)
     ElementTree.fromstring(tables.labels_figure(found))
     assert "| 0.6" in tables.ordered_table({("ESOL ordered", "auto", 5): {"test": 0.6}})
