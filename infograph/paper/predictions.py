@@ -150,7 +150,7 @@ METHODS: dict[str, Make] = {
     "infograph* cosine": _learned(**_NETWORK, schedule=Cosine()),
     "infograph* 20 per update": _learned(**_NETWORK, batch_size=20),
     "supervised 20 per update": _learned(objective="supervised", epochs=30, batch_size=20),
-    "supervised 20 per update, cosine": _learned(
+    "supervised 20 per update cosine": _learned(
         objective="supervised", epochs=30, batch_size=20, schedule=Cosine()
     ),
     "infograph* from molecules": _learned(**_NETWORK, init_from="molecules"),
