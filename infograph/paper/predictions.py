@@ -149,6 +149,10 @@ METHODS: dict[str, Make] = {
     "infograph* without offset": _learned(**_NETWORK, offset=None),
     "infograph* cosine": _learned(**_NETWORK, schedule=Cosine()),
     "infograph* 20 per update": _learned(**_NETWORK, batch_size=20),
+    "infograph* 20 per update cosine": _learned(**_NETWORK, batch_size=20, schedule=Cosine()),
+    "infograph 20 per update cosine": _learned(
+        objective="infograph", epochs=30, batch_size=20, schedule=Cosine()
+    ),
     "supervised 20 per update": _learned(objective="supervised", epochs=30, batch_size=20),
     "supervised 20 per update cosine": _learned(
         objective="supervised", epochs=30, batch_size=20, schedule=Cosine()
