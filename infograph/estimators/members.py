@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SEEN = 0.8  # of the labelled graphs, by each head of an ensemble
 FEWEST = 50  # updates per epoch where a pass over the labelled graphs would be fewer
+USUAL = 250  # updates per epoch that batches are cut for, within bounds:
 BATCHES = (20, 128)  # labelled graphs per update, at least and at most
 CHUNK = 50  # molecules whose descriptors are computed between two reports, half a second
 Parts = Mapping[str, NDArray[Any]]  # what heads see, by name
@@ -111,7 +112,7 @@ def train_network(
 
 def _loader(model: SemiSupervised, objective: Objective, data: Data, source: Any, seed: int) -> Loader:
     device, size = choose_device(model.device), model.batch_size
-    usual = min(max(BATCHES[0], len(data.labelled) // FEWEST), BATCHES[1])
+    usual = min(max(BATCHES[0], len(data.labelled) // USUAL), BATCHES[1])
     size = usual if isinstance(size, str) else size
     return step_loader(
         source,

@@ -66,7 +66,7 @@ class InfoGraphRegressor(SemiSupervised):
         epochs: at most so many; 500 in the paper, 30 here.
         lr: Adam's learning rate at the start; 1e-3 in the paper.
         batch_size: labelled graphs per update, and as many unlabelled; 20 in the paper, "auto" takes a
-            fiftieth of the labelled graphs, at least 20 and at most 128.
+            250th of the labelled graphs, at least 20 and at most 128.
         weight_decay: Adam's L2 penalty; the paper searches 0, 1e-3, 1e-4.
         schedule: how the learning rate falls: "plateau", where the error stops falling, as in the paper's
             code, or "cosine", to 0 after the last epoch; or `Plateau(factor=0.7, patience=5)`.
