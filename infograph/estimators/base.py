@@ -261,8 +261,11 @@ def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
         rows = method(self, graphs, *args, **options)
         wanted = _get_output_config("transform", self)["dense"] == "pandas" and not issparse(rows)
         index = getattr(graphs, "index", None) if hasattr(graphs, "iloc") else None
-        if not wanted or (index is not None and len(index) == len(rows)):  # which scikit-learn keeps
+        if not wanted:
             return rows
+        frame = data_frame(dict(enumerate(rows.T)), range(len(rows)))
+        if index is not None and len(index) == len(rows):  # that of a Series is lost by scikit-learn 1.6
+            return frame.set_axis(index)
         errors: BadRows = options.get("errors", "raise")
         try:
             known = graphs if isinstance(graphs, GraphSet) else self._known(graphs, errors)
@@ -270,8 +273,7 @@ def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
         except NothingLeft as error:
             ids, rejected = [], error.rejected
         if index is not None and len(index) == len(ids) + len(rejected):  # it is no table of edges
-            kept = index.delete([each.index for each in rejected])
-            return data_frame(dict(enumerate(rows.T)), kept, kept.name)
+            return frame.set_axis(index.delete([each.index for each in rejected]))
         for each in rejected if errors == "nan" else ():  # in the order of their places
             ids.insert(each.index, each.graph_id)
         return data_frame(dict(enumerate(rows.T)), ids)

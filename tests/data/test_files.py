@@ -21,6 +21,7 @@ from infograph import GraphSet, as_graphset, read_graphs, save_graphs, write_rej
 from infograph.data.read import cell_blocks, place_of, typed
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, SchemaMismatch, UnknownDataset
 from infograph.scale import store_graphs
+from tests.data.equal import told
 
 
 def write(path: Path, text: str) -> Path:
@@ -112,7 +113,7 @@ def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
     with write_rejected(kept, tmp_path / "out" / "bad.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [
             ["place", "position", "id", "problem"],
-            ["line 3", "1", "b", "the SMILES 'C1CC' does not parse (unclosed ring)"],
+            ["line 3", "1", "b", told("the SMILES 'C1CC' does not parse (unclosed ring)")],
             ["line 4", "2", "2", "2 cells, while the header has 3"],
             ["line 5", "3", "d", "no SMILES: the text is empty"],
         ]
