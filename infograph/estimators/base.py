@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -47,6 +47,7 @@ from infograph.estimators.folder import State, model_folder, read_config, read_m
 from infograph.io import json_ready
 from infograph.notebook import as_html, some
 from infograph.parameters import CUSTOM, LATER, Spec, restored, saved
+from infograph.progress import Watcher
 
 BadRows = Literal["raise", "skip", "nan"]
 Compute = Callable[[GraphSet], NDArray[Any]]
@@ -327,6 +328,10 @@ class GraphPredictor(GraphEstimator):
     def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
         """Numbers (G, T) in the targets' units, or probabilities (G, C), of graphs that fit the schema."""
         raise NotImplementedError
+
+    def _watched(self, watchers: Sequence[Watcher]) -> Compute:
+        """`_outputs` that tells watchers how far it is, where it takes long."""
+        return self._outputs
 
     def _targets(self, y: Any, graphs: GraphSet) -> Targets | ClassTargets:
         """The targets to learn from, by the task."""

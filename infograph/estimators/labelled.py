@@ -25,11 +25,11 @@ from infograph.data.labels import ClassTargets, Targets, check_unlabelled
 from infograph.data.schema import Category
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
-from infograph.estimators.base import BadRows, GraphPredictor
+from infograph.estimators.base import BadRows, Compute, GraphPredictor
 from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
-from infograph.estimators.members import Data, fit_head, network_outputs, train_network
+from infograph.estimators.members import Data, fit_head, network_outputs, train_network, watched_outputs
 from infograph.estimators.offset import Offset
 from infograph.estimators.removal import contributions
 from infograph.nn.encoder import GraphEncoder
@@ -383,16 +383,21 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                 stacklevel=2,
             )
 
-    def _members(self, graphs: GraphSet) -> NDArray[np.float64]:
+    def _members(self, graphs: GraphSet, watchers: Sequence[Watcher] = ()) -> NDArray[np.float64]:
         """What every network predicts for graphs that fit the schema. (M, G, T) or (M, G, C)."""
         self._check_elements(graphs)
-        outputs = [network_outputs(self, model, graphs) for model in self.models_]
+        outputs = watched_outputs(self, graphs, watchers)
         return np.stack([self._finish(each, graphs) for each in outputs])
 
     def _outputs(self, graphs: GraphSet) -> Rows:
         return np.asarray(self._members(graphs).mean(axis=0))
 
-    def _with_spread(self, graphs: Any, errors: BadRows) -> tuple[Rows, Rows]:
+    def _watched(self, watchers: Sequence[Watcher]) -> Compute:
+        return lambda known: np.asarray(self._members(known, watchers).mean(axis=0))
+
+    def _with_spread(
+        self, graphs: Any, errors: BadRows, watchers: Sequence[Watcher] = ()
+    ) -> tuple[Rows, Rows]:
         """The mean of all networks' predictions, and their standard deviation."""
         self._check_fitted()
         if len(self.models_) < 2:
@@ -401,7 +406,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             )
 
         def both(known: GraphSet) -> Rows:
-            members = self._members(known)
+            members = self._members(known, watchers)
             return np.hstack([members.mean(axis=0), members.std(axis=0, ddof=1)])
 
         rows = self._checked_outputs(graphs, errors, both, times=2)

@@ -166,7 +166,9 @@ def test_vectors_without_graphs_have_a_map():
     assert set(atlas.clusters[:30]) != set(atlas.clusters[30:])
     assert atlas.about == "60 graphs as vectors of 6 numbers, 2 clusters"
     exported = point_columns(index, atlas, slice(None))["cluster"].tolist()
-    assert set(exported) == {1, 2} and exported == find_clusters(index.vectors).to_pandas()["cluster"].tolist()
+    assert (
+        set(exported) == {1, 2} and exported == find_clusters(index.vectors).to_pandas()["cluster"].tolist()
+    )
     assert make_atlas(index_of(np.ones((1, 1)))).about == "1 graph as a vector of 1 number, no clusters"
 
 
