@@ -51,7 +51,7 @@ from infograph.progress import (
     validation_unit,
 )
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
-from infograph.train.loop import Cosine, Plateau
+from infograph.train.loop import Cosine, Plateau, own_noise
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -340,7 +340,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             known, encoder = self._read(graphs)
             schema = known.schema.replace("graph", ())
             self.schema_, self.encoder_ = schema, frozen(encoder)
-            return known, lambda: encoder.build(schema, self.dim)
+            if self.n_models > 1:
+                with own_noise():
+                    encoder.another(schema, self.dim)  # one that cannot be made is refused before training
+            return known, lambda: (encoder.another if self.models_ else encoder.build)(schema, self.dim)
         schema, encoder, dim = start.schema_, start.encoder_, start._encoder.dim
         weights = {name: tensor.detach().clone() for name, tensor in start._encoder.state_dict().items()}
         self.schema_, self.encoder_ = schema, encoder
