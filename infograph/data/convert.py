@@ -489,6 +489,7 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 
 def id_array(ids: Sequence[object]) -> NDArray[Any]:
     """The user's ids: integers if all are, and fit 64 bits; strings otherwise. (G,)."""
+    ids = [whole_number(i) for i in ids]
     integers = all(
         isinstance(i, int | np.integer) and not isinstance(i, bool) and -(2**63) <= i < 2**63 for i in ids
     )

@@ -450,3 +450,13 @@ def test_smiles_are_no_edges(tmp_path: Path, text: str) -> None:
     assert len(read_graphs(write(tmp_path / "a.smi", text))) == text.count("\n")
     for edges in ("C1 C2\nC2 N1\n", "C O\n", "1\n2\n", "ann\nbob\n", "0 1\n2 3\n"):
         assert len(read_graphs(write(tmp_path / "b.txt", edges))) == 1
+
+
+def test_tables_of_molecules_in_a_folder_are_no_networks(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "source,target\nx,y\n")
+    assert len(read_graphs(tmp_path)) == 1
+    write(tmp_path / "b.csv", "smiles,v\nCC,1\n")
+    with pytest.raises(
+        InvalidFile, match=r"b\.csv holds molecules, and the files of a folder are a network each"
+    ):
+        read_graphs(tmp_path)

@@ -647,6 +647,7 @@ def test_ids_that_gaps_made_floats_are_whole_numbers_again(tmp_path):
     table = pd.DataFrame({"smiles": ["CC", "CCO", "CCC"], "number": [1.0, 2.0, 7.0]})
     assert read_graphs(table, id="number").ids.tolist() == [1, 2, 7]
     assert as_graphset(table.set_index("number")).ids.tolist() == [1, 2, 7]
+    assert as_graphset(table["smiles"].tolist(), ids=table["number"]).ids.tolist() == [1, 2, 7]
     table["number"] = [1.0, 2.0, np.nan]
     table.to_parquet(tmp_path / "a.parquet")
     for source in (table, tmp_path / "a.parquet"):  # an id that is missing never is that of another graph
