@@ -64,7 +64,7 @@ def judged(index: GraphIndex, divide: Callable[[Any], np.ndarray]) -> dict[str, 
     some = rng.choice(inside, min(SAMPLE, len(inside)), replace=False)
     sizes = np.sort(np.bincount(labels[inside]))[::-1]
     order = np.argsort(-np.bincount(labels[inside]), kind="stable")
-    ranked = np.where(labels >= 0, np.argsort(order)[labels], -1)
+    ranked = np.where(labels >= 0, np.argsort(order)[labels] + 1, -1)
     told = describe_clusters(
         Clusters(ranked, np.ones(len(labels)), tuple(sizes.tolist()), points), index.graphs
     )
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = []
     for name, count in SETS.items():
         index = vectors_of(name, count)
-        for method, divide in {"HDBSCAN": by_density, "k-means": lambda v: find_clusters(v).labels}.items():
+        for method, divide in {"HDBSCAN": by_density, "k-means": lambda v: find_clusters(v).codes}.items():
             rows.append({"set": name, "graphs": len(index), "method": method, **judged(index, divide)})
             print(json.dumps(rows[-1]), flush=True)
     with tempfile.TemporaryDirectory() as folder:

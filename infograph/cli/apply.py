@@ -14,7 +14,7 @@ import typer
 import infograph
 from infograph.cli import options as opt
 from infograph.cli.output import LISTED, Interrupted, Output, in_options, show, table
-from infograph.progress import Report, say
+from infograph.progress import ProgressReport, Report, say
 
 if TYPE_CHECKING:
     from infograph.learn.predictions import Predictions
@@ -206,15 +206,17 @@ def predict(
     fitted = infograph.load(model)
     predictions.check_predicts(fitted, probabilities=probabilities, std=std, interval=interval)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
-    found = predictions.predict_table(
-        fitted,
-        graphs,
-        columns=opt.columns_of(graphs, columns),
-        probabilities=probabilities,
-        std=std,
-        interval=interval,
-        keep_places=errors == "nan",
-    )
+    with ProgressReport() as report:
+        found = predictions.predict_table(
+            fitted,
+            graphs,
+            columns=opt.columns_of(graphs, columns),
+            probabilities=probabilities,
+            std=std,
+            interval=interval,
+            keep_places=errors == "nan",
+            watchers=[report],
+        )
     for note in found.notes:
         say(in_options(note))
     content = {

@@ -104,7 +104,7 @@ def as_graphset(
             column of SMILES or with one row per edge, read as such files are; or a list, array or Series of
             networkx or igraph graphs, PyG Data, numpy or scipy adjacency matrices, `(edge_index,
             node_features)` tuples, SMILES strings, RDKit molecules or GraphSets, or one of them. The index of
-            pandas is the ids.
+            pandas is the ids; a DataFrame with the same names as index and columns is an adjacency matrix.
         smiles: the column of a table with the SMILES; found by its name otherwise.
         node, edge: attributes to use: names, or {name: "categorical" | "float"}; all by default, [] for none.
         weight: the edge attribute that multiplies messages; "weight" by default, where it holds numbers.
@@ -160,10 +160,20 @@ def from_objects(source: Any, options: ReadOptions, ids: Sequence[str | int] | N
 
 def is_table(source: object) -> bool:
     """Whether an object is a table of columns: a pandas or polars DataFrame, or whatever Arrow can read."""
-    column = any(_is_a(source, *name) for name in COLUMNS)
+    column = any(_is_a(source, *name) for name in COLUMNS) or is_adjacency(source)
     return not column and (
         hasattr(source, "__arrow_c_stream__") or any(_is_a(source, *name) for name in FRAMES)
     )
+
+
+def is_adjacency(source: Any) -> bool:
+    """Whether it is a DataFrame of pandas that names the same nodes in its rows and in its columns.
+
+    One without names might as well be a list of as many edges.
+    """
+    if not _is_a(source, "pandas", "DataFrame") or type(source.columns).__name__ == "RangeIndex":
+        return False
+    return bool(len(source) and source.index.equals(source.columns))
 
 
 FRAMES = (("pandas", "DataFrame"), ("polars", "LazyFrame"))
@@ -190,6 +200,8 @@ def _is_single(source: object) -> bool:
     """Whether an object is one graph; a tuple that begins with an array is, a square array is, too."""
     if isinstance(source, np.ndarray):
         return source.ndim == 2 and source.shape[0] == source.shape[1] and source.dtype.kind in "iufb"
+    if is_adjacency(source):
+        return True
     pair = isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape")
     data = _is_a(source, "torch_geometric.data", "Data")
     return pair or data or isinstance(source, nx.Graph) or _is_molecule(source) or _is_other(source)
@@ -223,7 +235,7 @@ def _from_items(
         return from_pyg(items, options, ids)
     if isinstance(first, tuple):
         return assemble(records_of(items, _from_tuple, ids), errors=options.errors, options=options)
-    if isinstance(first, np.ndarray) or hasattr(first, "tocoo"):
+    if isinstance(first, np.ndarray) or hasattr(first, "tocoo") or _is_a(first, "pandas", "DataFrame"):
         return _from_matrices(items, options, ids)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
@@ -477,6 +489,7 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 
 def id_array(ids: Sequence[object]) -> NDArray[Any]:
     """The user's ids: integers if all are, and fit 64 bits; strings otherwise. (G,)."""
+    ids = [whole_number(i) for i in ids]
     integers = all(
         isinstance(i, int | np.integer) and not isinstance(i, bool) and -(2**63) <= i < 2**63 for i in ids
     )
@@ -485,6 +498,11 @@ def id_array(ids: Sequence[object]) -> NDArray[Any]:
     made = np.array([str(i) for i in ids], dtype=np.str_)
     check_texts({"ids": made})
     return made
+
+
+def whole_number(value: Any) -> Any:
+    """1 for 1.0, which pandas makes of whole numbers where one is missing; anything else as it is."""
+    return int(value) if isinstance(value, float | np.floating) and float(value).is_integer() else value
 
 
 PANDAS = ("NAType", "NaTType")
@@ -527,6 +545,13 @@ def _from_matrices(items: Sequence[Any], options: ReadOptions, ids: Sequence[str
 
 
 def _from_matrix(matrix: Any) -> Record:
+    if _is_a(matrix, "pandas", "DataFrame"):
+        if not is_adjacency(matrix):
+            raise ValueError(
+                f"a DataFrame of shape {matrix.shape}, expected an adjacency matrix with the same names in "
+                f"its index and columns; to_numpy() gives one without names"
+            )
+        matrix = matrix.to_numpy()
     shape = getattr(matrix, "shape", None)
     if shape is None or len(shape) != 2 or shape[0] != shape[1]:
         what = f"a {type(matrix).__name__}" if shape is None else f"an array of shape {shape}"

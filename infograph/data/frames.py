@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from infograph.data.convert import is_missing, is_table
+from infograph.data.convert import is_missing, is_table, whole_number
 from infograph.data.edge_tables import EdgeTable, read_edges
 from infograph.data.graphset import GraphSet, check_texts
 from infograph.data.network_files import ENDS, GRAPH, called, edge_columns, is_value
@@ -31,6 +31,11 @@ def read_table(source: Any, options: ReadOptions) -> GraphSet:
     if objects and (options.smiles in objects or not has_smiles(list(columns), options)):
         smiles = options.smiles if options.smiles in objects else objects[0]
         molecules, column = columns[smiles], None
+    elif not has_smiles(list(columns), options) and _is_square(source):
+        raise InvalidParameter(
+            f"{name} of shape {source.shape} has no columns of molecules or edges; an adjacency matrix has "
+            f"the same names as index and columns, or is an array: to_numpy() gives one"
+        )
     else:
         column = smiles_column([each for each in columns if each not in objects], options, name)
         molecules = texts(plain_column(name, column, columns[column], needed=True))
@@ -40,6 +45,10 @@ def read_table(source: Any, options: ReadOptions) -> GraphSet:
     check_texts({n: np.array(v, object) for n, v in cells.items() if isinstance(v, list) and n != column})
     rows = Rows(cells, range(1, len(molecules) + 1), molecules=molecules, smiles=column, counted="row")
     return molecules_of(rows, options, name, index_ids(source) if hasattr(source, "iloc") else None)
+
+
+def _is_square(source: Any) -> bool:
+    return hasattr(source, "iloc") and len(source) == source.shape[1]
 
 
 class _Molecules(list[Any]):
@@ -110,4 +119,5 @@ def index_ids(source: Any) -> list[str | int] | None:
             stacklevel=5,
         )
         return None
-    return [each if isinstance(each, str | int) else str(each) for each in index.tolist()]
+    named = map(whole_number, index.tolist())
+    return [each if isinstance(each, str | int) else str(each) for each in named]

@@ -20,7 +20,7 @@ import hashlib
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
@@ -506,7 +506,22 @@ def class_targets(
         if once:
             problem = f"{len(once)} of {len(classes)} classes have a single labelled graph ({listed(once)})"
             warnings.warn(problem, TargetWarning, stacklevel=3)
+        for problem in _doubts(classes):
+            warnings.warn(problem, TargetWarning, stacklevel=3)
     return ClassTargets(raw.names[0], codes, classes)
+
+
+def _doubts(classes: Sequence[Category]) -> Iterator[str]:
+    """What is odd about the names of classes: they may stand for nothing, or for each other."""
+    spelled: dict[str, list[Category]] = {}
+    for label in classes:
+        if isinstance(label, str):
+            spelled.setdefault(" ".join(label.casefold().split()), []).append(label)
+    for short, same in spelled.items():
+        if short in MISSING:
+            yield f"the class {same[0]!r} looks like a missing label: if it is, pass unlabelled={same[0]!r}"
+        elif len(same) > 1:
+            yield f"the classes {listed(same)} differ in case or white space only: if they are one, mend it"
 
 
 @dataclass(frozen=True, eq=False)

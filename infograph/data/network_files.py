@@ -62,10 +62,11 @@ HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
 ENDS = ("source", "src", "src_id", "from", "u"), ("target", "dst", "dst_id", "to", "v")
 GRAPH = ("graph", "graph_id")
 Edge = tuple[str, str, dict[str, Any]]
-RESERVED = ("nodes", "edges", "directed")
+RESERVED = ("nodes", "edges", "directed", "multigraph")
 # What networkx says of odd files, by mistake too.
 MALFORMED = (*UNREADABLE, LookupError, AttributeError, NameError, StopIteration, nx.NetworkXException)
 LARGEST = 10_000_000  # nodes that a number may stand for
+SMILES_LIKE = re.compile(r"(?=.*[A-Za-z])(Br?|Cl?|[NOPSFIbcnops]|\[[^\]]*\]|[\d()=#@+/\\%.:*-])+")
 
 
 def network_files(folder: Path) -> list[Path]:
@@ -221,6 +222,11 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
             edges.append((cells[0], cells[1], {k: v for k, v in data.items() if v is not None}))
     if not edges and not nodes:
         raise InvalidFile(f"{path} holds no edges and no nodes")
+    first = [*nodes, *(u for u, _, _ in edges)]
+    if len(first) > 1 and all(map(SMILES_LIKE.fullmatch, first)):
+        apart = {*nodes, *(end for edge in edges for end in edge[:2])}
+        if len(apart) == len(nodes) + 2 * len(edges):  # nothing is joined to anything, as SMILES and ids are
+            raise InvalidFile(f"{path} looks like SMILES, and such files hold edges: call it .smi")
     arcs = Counter((u, v) for u, v, _ in edges)
     both = any(u != v for u, v in arcs) and all(arcs[v, u] == count for (u, v), count in arcs.items())
     graph = nx.MultiDiGraph() if options.directed or both else nx.MultiGraph()
@@ -273,7 +279,8 @@ NETWORKS: dict[str, Callable[[Path, ReadOptions], nx.Graph]] = {
 #
 # `nodes` is their number, or a list of attributes, in which `id` is what the edges call a node (its position
 # otherwise). `"directed": true` makes the edges arcs. Whatever else stands in a line becomes a graph column,
-# `label` the column `y`.
+# `label` the column `y`. What `networkx.node_link_data` gives is read, too: edges as objects with `source`
+# and `target`, under `edges` or `links`, and the columns under `graph`.
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
@@ -310,7 +317,12 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
 def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     if not isinstance(content, dict) or "nodes" not in content:
         raise ValueError("expected an object with 'nodes' and 'edges'")
-    columns = {name: value for name, value in content.items() if name not in RESERVED}
+    if "adjacency" in content:
+        raise ValueError("'adjacency' is not read: give 'edges', such as [[0, 1], [1, 2]]")
+    listed = "edges" if "edges" in content else "links"
+    columns = {name: value for name, value in content.items() if name not in (*RESERVED, listed)}
+    if isinstance(columns.get("graph"), dict):
+        columns = {**columns.pop("graph"), **columns}
     label = match_name(columns, options.label or "label")
     if label is not None:
         columns[LABEL] = columns.pop(label)
@@ -334,10 +346,14 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     graph.add_nodes_from(
         (name, {k: v for k, v in row.items() if k != "id"}) for name, row in zip(names, rows, strict=True)
     )
-    edges = content.get("edges", [])
+    edges = content.get(listed, [])
     if not isinstance(edges, list):
-        raise ValueError(f"'edges' is {json.dumps(edges)[:60]}, expected a list")
+        raise ValueError(f"{listed!r} is {json.dumps(edges)[:60]}, expected a list")
     for edge in edges:
+        if isinstance(edge, dict) and {"source", "target"} <= edge.keys():
+            unseen = ("source", "target", "key") if content.get("multigraph") else ("source", "target")
+            own = {name: value for name, value in edge.items() if name not in unseen}
+            edge = [edge["source"], edge["target"], own]
         if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance((*edge, {})[2], dict):
             raise ValueError(f"the edge {edge!r}, expected [u, v] or [u, v, {{attributes}}]")
         for end in edge[:2]:

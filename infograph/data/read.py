@@ -211,7 +211,21 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
     files = network_files(path)
     if not any(kind(file) in NETWORKS for file in files):
         raise InvalidFile(f"the folder {path} holds no graphs; expected {KNOWN}")
+    for file in (file for file in files if kind(file) in TABLES):
+        if _has_molecules(file, options):
+            raise InvalidFile(
+                f"{file} holds molecules, and the files of a folder are a network each: read such files one "
+                f"by one, or together by infograph.scale.store_graphs (infograph store)"
+            )
     return read_networks(files, options, path / LABELS)
+
+
+def _has_molecules(file: Path, options: ReadOptions) -> bool:
+    from infograph.data.tables import column_names, has_smiles
+
+    with suppress(InvalidFile):  # which is said where the file is read
+        return has_smiles(column_names(file), options)
+    return False
 
 
 def _read_file(path: Path, options: ReadOptions) -> GraphSet | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from infograph.data.convert import is_missing, whole_number
 from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.molecules import from_molecules
 from infograph.data.network_files import called, edge_columns, looks_like_edges
@@ -102,7 +103,9 @@ def _ids(names: Sequence[str] | None) -> Sequence[str | int] | None:
         return None
     if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names or ()):  # "007" stays text
         return [int(name) for name in names or ()]
-    return [name or str(row) for row, name in enumerate(names or ())]
+    taken = set(names or ())
+    numbers = (f"row {row}" if str(row) in taken else str(row) for row in range(len(names or ())))
+    return [name or number for name, number in zip(names or (), numbers, strict=True)]
 
 
 def _items(rows: Rows) -> list[Any]:
@@ -129,10 +132,10 @@ def _distinct_ids(rows: Rows, path: object) -> str | None:
 
 
 def texts(column: Any) -> list[str]:
-    """A column as texts: empty where a value is missing."""
+    """A column as texts: empty where a value is missing; "1" for 1.0, which gaps made of a whole number."""
     if isinstance(column, list):
         return column
-    return ["" if value is None else str(value) for value in column.to_pylist()]
+    return ["" if is_missing(value) else str(whole_number(value)) for value in column.to_pylist()]
 
 
 def plain_column(path: object, name: str, column: Any, *, needed: bool = False) -> Any:

@@ -43,6 +43,10 @@ class EncoderSpec(Spec):
         """An encoder with fresh weights for graphs of a schema, whose vectors have `dim` numbers."""
         raise NotImplementedError
 
+    def another(self, schema: Schema, dim: int) -> GraphEncoder:
+        """The encoder of one more network of an ensemble, with weights of its own."""
+        return self.build(schema, dim)
+
 
 @dataclass
 class GIN(EncoderSpec):
@@ -125,9 +129,11 @@ class PerNode(EncoderSpec):
     Args:
         module: `forward(x, edge_index, batch) -> list of node states per layer`, or those of the last layer
             only, with `edge_attr` and `edge_weight` as further arguments if it wants them, and without
-            `batch` if not. A module is copied; a class, or any function, is called with the number of inputs
-            per node. Its widths decide how long vectors are, not `dim`; but PyG's own models as classes
-            (`encoder=torch_geometric.nn.GIN`) are made `dim` wide, with 4 layers.
+            `batch` if not. A module is copied, with its weights for the first network of an ensemble and with
+            fresh ones (`reset_parameters`) for further ones; a class, or any function, is called with the
+            number of inputs per node, once for each network. Its widths decide how long vectors are, not
+            `dim`; but PyG's own models as classes (`encoder=torch_geometric.nn.GIN`) are made `dim` wide,
+            with 4 layers.
         readout, node_features: as in `GIN`.
     """
 
@@ -147,10 +153,31 @@ class PerNode(EncoderSpec):
             raise InvalidParameter(f"encoder={self.module!r} made a {type(module).__name__}, no torch module")
         return NodeEncoder(module, schema, self.readout, self.node_features)
 
+    def another(self, schema: Schema, dim: int) -> NodeEncoder:
+        made = self.build(schema, dim)
+        if isinstance(self.module, nn.Module):
+            _reset(made.module)
+        return made
+
     def _made(self, width: int, dim: int) -> Any:
         make: Any = self.module
         of_pyg = isinstance(make, type) and hasattr(make, "supports_edge_attr")
         return make(width, hidden_channels=dim, num_layers=GIN.layers) if of_pyg else make(width)
+
+
+def _reset(module: nn.Module) -> None:
+    """Give a module fresh weights; a part that cannot do that is refused."""
+    reset = getattr(module, "reset_parameters", None)
+    if callable(reset):
+        reset()
+    elif next(module.parameters(recurse=False), None) is not None:
+        raise InvalidParameter(
+            f"n_models: further networks start from weights of their own, and {type(module).__name__} has no "
+            f"reset_parameters() for its weights; write one, or give a class or a function as encoder"
+        )
+    else:
+        for part in module.children():
+            _reset(part)
 
 
 @dataclass

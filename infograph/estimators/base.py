@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -47,6 +47,7 @@ from infograph.estimators.folder import State, model_folder, read_config, read_m
 from infograph.io import json_ready
 from infograph.notebook import as_html, some
 from infograph.parameters import CUSTOM, LATER, Spec, restored, saved
+from infograph.progress import Watcher
 
 BadRows = Literal["raise", "skip", "nan"]
 Compute = Callable[[GraphSet], NDArray[Any]]
@@ -261,8 +262,11 @@ def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
         rows = method(self, graphs, *args, **options)
         wanted = _get_output_config("transform", self)["dense"] == "pandas" and not issparse(rows)
         index = getattr(graphs, "index", None) if hasattr(graphs, "iloc") else None
-        if not wanted or (index is not None and len(index) == len(rows)):  # which scikit-learn keeps
+        if not wanted:
             return rows
+        frame = data_frame(dict(enumerate(rows.T)), range(len(rows)))
+        if index is not None and len(index) == len(rows):  # that of a Series is lost by scikit-learn 1.6
+            return frame.set_axis(index)
         errors: BadRows = options.get("errors", "raise")
         try:
             known = graphs if isinstance(graphs, GraphSet) else self._known(graphs, errors)
@@ -270,8 +274,7 @@ def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
         except NothingLeft as error:
             ids, rejected = [], error.rejected
         if index is not None and len(index) == len(ids) + len(rejected):  # it is no table of edges
-            kept = index.delete([each.index for each in rejected])
-            return data_frame(dict(enumerate(rows.T)), kept, kept.name)
+            return frame.set_axis(index.delete([each.index for each in rejected]))
         for each in rejected if errors == "nan" else ():  # in the order of their places
             ids.insert(each.index, each.graph_id)
         return data_frame(dict(enumerate(rows.T)), ids)
@@ -325,6 +328,10 @@ class GraphPredictor(GraphEstimator):
     def _outputs(self, graphs: GraphSet) -> NDArray[np.float64]:
         """Numbers (G, T) in the targets' units, or probabilities (G, C), of graphs that fit the schema."""
         raise NotImplementedError
+
+    def _watched(self, watchers: Sequence[Watcher]) -> Compute:
+        """`_outputs` that tells watchers how far it is, where it takes long."""
+        return self._outputs
 
     def _targets(self, y: Any, graphs: GraphSet) -> Targets | ClassTargets:
         """The targets to learn from, by the task."""

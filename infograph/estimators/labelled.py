@@ -25,11 +25,11 @@ from infograph.data.labels import ClassTargets, Targets, check_unlabelled
 from infograph.data.schema import Category
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
-from infograph.estimators.base import BadRows, GraphPredictor
+from infograph.estimators.base import BadRows, Compute, GraphPredictor
 from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
 from infograph.estimators.folder import State
 from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
-from infograph.estimators.members import Data, fit_head, network_outputs, train_network
+from infograph.estimators.members import Data, fit_head, network_outputs, train_network, watched_outputs
 from infograph.estimators.offset import Offset
 from infograph.estimators.removal import contributions
 from infograph.nn.encoder import GraphEncoder
@@ -51,7 +51,7 @@ from infograph.progress import (
     validation_unit,
 )
 from infograph.train.checkpoint import FILE, MEMBER, check_weights, load_weights
-from infograph.train.loop import Cosine, Plateau
+from infograph.train.loop import Cosine, Plateau, own_noise
 
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
@@ -340,7 +340,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             known, encoder = self._read(graphs)
             schema = known.schema.replace("graph", ())
             self.schema_, self.encoder_ = schema, frozen(encoder)
-            return known, lambda: encoder.build(schema, self.dim)
+            if self.n_models > 1:
+                with own_noise():
+                    encoder.another(schema, self.dim)  # one that cannot be made is refused before training
+            return known, lambda: (encoder.another if self.models_ else encoder.build)(schema, self.dim)
         schema, encoder, dim = start.schema_, start.encoder_, start._encoder.dim
         weights = {name: tensor.detach().clone() for name, tensor in start._encoder.state_dict().items()}
         self.schema_, self.encoder_ = schema, encoder
@@ -383,16 +386,21 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                 stacklevel=2,
             )
 
-    def _members(self, graphs: GraphSet) -> NDArray[np.float64]:
+    def _members(self, graphs: GraphSet, watchers: Sequence[Watcher] = ()) -> NDArray[np.float64]:
         """What every network predicts for graphs that fit the schema. (M, G, T) or (M, G, C)."""
         self._check_elements(graphs)
-        outputs = [network_outputs(self, model, graphs) for model in self.models_]
+        outputs = watched_outputs(self, graphs, watchers)
         return np.stack([self._finish(each, graphs) for each in outputs])
 
     def _outputs(self, graphs: GraphSet) -> Rows:
         return np.asarray(self._members(graphs).mean(axis=0))
 
-    def _with_spread(self, graphs: Any, errors: BadRows) -> tuple[Rows, Rows]:
+    def _watched(self, watchers: Sequence[Watcher]) -> Compute:
+        return lambda known: np.asarray(self._members(known, watchers).mean(axis=0))
+
+    def _with_spread(
+        self, graphs: Any, errors: BadRows, watchers: Sequence[Watcher] = ()
+    ) -> tuple[Rows, Rows]:
         """The mean of all networks' predictions, and their standard deviation."""
         self._check_fitted()
         if len(self.models_) < 2:
@@ -401,7 +409,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             )
 
         def both(known: GraphSet) -> Rows:
-            members = self._members(known)
+            members = self._members(known, watchers)
             return np.hstack([members.mean(axis=0), members.std(axis=0, ddof=1)])
 
         rows = self._checked_outputs(graphs, errors, both, times=2)

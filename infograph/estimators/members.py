@@ -28,7 +28,7 @@ from infograph.objectives.consistency import follow
 from infograph.objectives.heads import Standardised
 from infograph.objectives.objective import Objective, Predictor, Task
 from infograph.objectives.vectors import Vectors
-from infograph.progress import Epoch, Progress, Watcher
+from infograph.progress import Epoch, OnProgress, Progress, Watcher
 from infograph.train.loop import Loader, adam, compute, own_noise, step_loader, train
 
 if TYPE_CHECKING:
@@ -205,7 +205,9 @@ def fit_head(
     return [{**record, "seconds": time.perf_counter() - began}]
 
 
-def part_of(model: SemiSupervised, part: str, graphs: GraphSet, encoder: GraphEncoder) -> NDArray[Any]:
+def part_of(
+    model: SemiSupervised, part: str, graphs: GraphSet, encoder: GraphEncoder, tell: OnProgress | None = None
+) -> NDArray[Any]:
     """One of the inputs of a head, for every graph. (G, F)."""
     if part == "fingerprints":
         return np.log1p(morgan_fingerprints(graphs, counts=True).astype(np.float32))
@@ -213,11 +215,11 @@ def part_of(model: SemiSupervised, part: str, graphs: GraphSet, encoder: GraphEn
         found = rdkit_descriptors(graphs, model._descriptors)
         return np.asarray(np.sign(found) * np.log1p(np.abs(found)))
     encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
-    return compute(encoder, encoder.source(graphs, choose_device(model.device)), encode)
+    return compute(encoder, encoder.source(graphs, choose_device(model.device)), encode, tell=tell)
 
 
 def _described(model: SemiSupervised, graphs: GraphSet, watchers: Sequence[Watcher]) -> NDArray[Any]:
-    """Descriptors of graphs to learn from; watchers hear of them, 10 ms per molecule."""
+    """Descriptors of graphs; watchers hear of them, 10 ms per molecule."""
     tell, found = _teller("descriptors", watchers), []
     for start in range(0, len(graphs), CHUNK):
         some = graphs[start : start + CHUNK]
@@ -238,14 +240,35 @@ def _teller(what: str, watchers: Sequence[Watcher]) -> Callable[[int, int], None
     return tell
 
 
+def watched_outputs(
+    model: SemiSupervised, graphs: GraphSet, watchers: Sequence[Watcher]
+) -> list[NDArray[np.float32]]:
+    """What every network gives for graphs; watchers hear how far it is."""
+    if not watchers:
+        return [network_outputs(model, network, graphs) for network in model.models_]
+    asked = "descriptors" in model.inputs_.split("+") if model.inputs_ else bool(model._descriptors)
+    given = {"descriptors": _described(model, graphs, watchers)} if asked else NOTHING
+    tell, before, found = _teller("predicting", watchers), 0, []
+    steps = len(model.models_) * len(graphs)
+    for network in model.models_:
+        told = lambda done, _, before=before: tell(before + done, steps)  # noqa: E731
+        found.append(network_outputs(model, network, graphs, given, told))
+        before += len(graphs)
+    return found
+
+
 def network_outputs(
-    model: SemiSupervised, network: Predictor, graphs: GraphSet, given: Parts = NOTHING
+    model: SemiSupervised,
+    network: Predictor,
+    graphs: GraphSet,
+    given: Parts = NOTHING,
+    tell: OnProgress | None = None,
 ) -> NDArray[np.float32]:
     """What a network gives for graphs; inputs of a head that are `given` are not made."""
     if not model.inputs_:
-        return compute(network, source_of(model, network.encoder, graphs, given), network)
+        return compute(network, source_of(model, network.encoder, graphs, given), network, tell=tell)
     asked = model.inputs_.split("+")
-    rows = [given[p] if p in given else part_of(model, p, graphs, network.encoder) for p in asked]
+    rows = [given[p] if p in given else part_of(model, p, graphs, network.encoder, tell) for p in asked]
     with torch.no_grad():
         table = torch.from_numpy(np.hstack(rows).astype(np.float32)).to(choose_device(model.device))
         return np.asarray(network.head(table).cpu().numpy())

@@ -28,7 +28,8 @@ from infograph.index.store import ATLAS_ARRAYS, ATLAS_FOLDER
 from infograph.io import clear_cache, json_ready, read_json, replaced_folder
 from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
-from infograph.look.describe import cluster_sentence, edge_counts, percent
+from infograph.look.clusters import percent
+from infograph.look.describe import cluster_sentence, edge_counts
 from infograph.look.molecules import PROPERTIES, formula_of, has_molecules, molecules_of, properties_of
 from infograph.look.project import Floats, Method, choose_method, project
 from infograph.progress import Watch
@@ -52,7 +53,7 @@ class Atlas:
     """A map of the graphs of an index, and what colours it."""
 
     points: NDArray[np.float32]  # (G, 2), in -1 ... 1
-    clusters: NDArray[np.int64]  # (G,) the cluster of every graph, 0 for the largest, -1 in none
+    clusters: NDArray[np.int64]  # (G,) the cluster of every graph, from 0 as in files; -1 in none
     outliers: NDArray[np.float64]  # (G,) how far the nearest similar graphs are; 1 is typical
     descriptions: tuple[str, ...]  # one line per cluster
     computed: tuple[MapColumn, ...] = ()  # predictions; weight, logP and TPSA of molecules
@@ -176,7 +177,7 @@ def find(index: GraphIndex, method: Method, random_state: int, watch: Watch | No
     watch.stage("outliers", 1)
     outliers = outlier_scores(index.vectors)
     watch.stage("predictions", 1)
-    return Atlas(points, clusters.labels, outliers, descriptions, (*predict(index), *properties(index)))
+    return Atlas(points, clusters.codes, outliers, descriptions, (*predict(index), *properties(index)))
 
 
 def lay_out(vectors: NDArray[Any], method: Method, random_state: int = 0) -> NDArray[np.float32]:
@@ -400,7 +401,7 @@ def describe_region(graphs: GraphSet | None, points: NDArray[np.float32], rows: 
     if len(rows) == total:
         return {"text": f"All {total:,} graphs.", "facts": []}
     labels = np.full(total, -1, np.int64)
-    labels[rows] = 0
+    labels[rows] = 1
     region = Clusters(labels, np.ones(total), (len(rows),), points.astype(np.float64))
     if total > MAX_FUNCTIONAL_GROUPS:  # which nobody looks for in molecules without bonds
         schema = graphs.schema.replace("edge", (c for c in graphs.schema.edge if c.name != BOND.name))

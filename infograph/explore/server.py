@@ -34,13 +34,14 @@ import infograph
 from infograph.data.convert import Errors, as_graphset
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray, Rejected
+from infograph.data.labels import class_name
 from infograph.data.molecules import SMILES
 from infograph.data.network_files import NETWORKS, TEXTS, XML
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES
 from infograph.data.schema import Schema
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.base import GraphPredictor
-from infograph.explore.atlas import Atlas, describe_region, facts_of, matching, region_table
+from infograph.explore.atlas import Atlas, describe_region, facts_of, matching, own_name, region_table
 from infograph.explore.guard import LOOPBACK, Guard, Limits, Refusal, status_of
 from infograph.explore.map_file import PAGE, SIZES, as_floats, draw, plain
 from infograph.index import GraphIndex, Hits
@@ -231,6 +232,18 @@ class Explorer:
         """The nearest graphs of graphs that fit the model."""
         with self.using_model:
             return self.index.search(graphs, k)
+
+    def predicted(self, graph: GraphSet) -> dict[str, Any]:
+        """What the model predicts for a graph, by the names of the map's columns; nothing if it does not."""
+        if not isinstance(self.index.model, GraphPredictor):
+            return {}
+        with self.using_model:
+            columns = predict_table(self.index.model, graph).columns
+        first = {name: values[:1].tolist()[0] for name, values in columns.items() if name != ID}
+        return {
+            own_name(f"predicted {name}", self.index.columns): v if isinstance(v, float) else class_name(v)
+            for name, v in first.items()
+        }
 
     def place(self, hits: Hits) -> NDArray[np.float64]:
         """A point per query: the mean of its nearest graphs' points. (Q, 2).
@@ -502,12 +515,13 @@ def search(explorer: Asked, body: Search) -> JSONResponse:
         if known is not None and smiles is not None and (known == smiles[0]).any():
             return chosen(explorer, int((known == smiles[0]).argmax()), k)
         hits = explorer.nearest(graphs, max(k, N_NEAREST))
+        facts = {**facts_of(graphs), **explorer.predicted(graphs), "placed": PLACED}
         return JSONResponse(
             {
                 "kind": "graph",
                 "point": explorer.place(hits)[0].tolist(),
                 "drawing": draw(graphs, 0, size=400, theme=body.theme),
-                "facts": {**{name: plain(v) for name, v in facts_of(graphs).items()}, "placed": PLACED},
+                "facts": {name: plain(value) for name, value in facts.items()},
                 "hits": hits_of(hits)[:k],
             }
         )

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import class_name, missing, numeric_targets, without_mark
 from infograph.estimators.base import GraphPredictor
-from infograph.progress import WRONG
+from infograph.progress import WRONG, Watcher
 
 Floats = NDArray[np.float64]
 Figures = dict[str, float]
@@ -120,11 +120,11 @@ class Judged:
         return np.asarray(means if self.classes else np.sqrt(means))
 
 
-def outputs_of(model: GraphPredictor, graphs: GraphSet) -> NDArray[Any]:
+def outputs_of(model: GraphPredictor, graphs: GraphSet, watchers: Sequence[Watcher] = ()) -> NDArray[Any]:
     """Numbers (G, T) in the targets' units, or probabilities (G, C), of several columns (G, T)."""
     if not len(graphs):
         return np.zeros((0, model._n_outputs))
-    return np.asarray(model._checked_outputs(graphs, "raise"))
+    return np.asarray(model._checked_outputs(graphs, "raise", model._watched(watchers) if watchers else None))
 
 
 def _chosen(model: GraphPredictor, outputs: NDArray[Any]) -> NDArray[np.int64]:

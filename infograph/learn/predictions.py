@@ -31,7 +31,7 @@ from infograph.estimators.base import GraphPredictor, a_model, check_embeds
 from infograph.io import check_writable, replaced_file
 from infograph.learn.judging import IN_UNITS, Figures, Judged, outputs_of, predicted_classes
 from infograph.notebook import MOST_ROWS, as_html
-from infograph.progress import WRONG, figure_text
+from infograph.progress import WRONG, Watcher, figure_text
 
 ID, PROBABILITY, STD = "id", "probability", "std"
 UNLIKE = "unlike training"
@@ -111,6 +111,7 @@ def predict_table(
     std: bool = False,
     interval: float | None = None,
     keep_places: bool = False,
+    watchers: Sequence[Watcher] = (),
 ) -> Predictions:
     """Predict graphs, and compare with what their own columns say of the targets.
 
@@ -127,12 +128,12 @@ def predict_table(
         interval: the share of graphs whose numbers are to lie between the columns "low" and "high" that are
             added, such as 0.9; and "unlike training" says which graphs are like none of the training.
         keep_places: whether rejected inputs keep their rows, with NaN and the column `problem`.
+        watchers: are told how far it is, as those of `fit` are.
     """
     check_predicts(model, probabilities=probabilities, std=std, interval=interval)
     _check_own(columns, keep_places)
     graphs = as_graphset(graphs, schema=model.schema_, errors="skip" if keep_places else "raise")
-    spread = (model.predict_proba if hasattr(model, "classes_") else model.predict) if std else None
-    both = spread(graphs, return_std=True) if spread else (outputs_of(model, graphs),)
+    both = model._with_spread(graphs, "raise", watchers) if std else (outputs_of(model, graphs, watchers),)
     both = [np.asarray(each).reshape(len(graphs), -1) for each in both]
     make = _class_columns if hasattr(model, "classes_") else _number_columns
     found, units = make(model, both, probabilities)

@@ -37,7 +37,7 @@ class Clusters:
     """Which graphs belong together.
 
     Attributes:
-        labels: (G,) the cluster of every graph, 0 for the largest; -1 for graphs in none.
+        labels: (G,) the cluster of every graph, 1 for the largest; -1 for graphs in none.
         probability: (G,) how clearly a graph belongs there, from 1 at the centre to 0 half way to the next.
         sizes: graphs per cluster, the largest first.
         points: (G, c) the principal components in which they were found.
@@ -54,6 +54,11 @@ class Clusters:
         return len(self.sizes)
 
     @property
+    def codes(self) -> NDArray[np.int64]:
+        """(G,) clusters counted from 0, as positions in `sizes`; -1 for graphs in none."""
+        return np.where(self.labels == NOISE, NOISE, self.labels - 1)
+
+    @property
     def n_noise(self) -> int:
         """Graphs in no cluster."""
         return len(self.labels) - sum(self.sizes)
@@ -63,8 +68,10 @@ class Clusters:
         return np.flatnonzero(self.labels == label)
 
     def _repr_html_(self) -> str:
+        shares = [percent(size / len(self.labels)) for size in self.sizes]
         rows = [
-            (label, f"{size:,}", f"{size / len(self.labels):.0%}") for label, size in enumerate(self.sizes)
+            (label, f"{size:,}", share)
+            for label, (size, share) in enumerate(zip(self.sizes, shares, strict=True), 1)
         ]
         return as_html(str(self), tables=[(("cluster", "graphs", "share"), rows)] if rows else ())
 
@@ -74,7 +81,8 @@ class Clusters:
             return f"no clusters among {total:,} graphs"
         count = f"{len(self)} {'cluster' if len(self) == 1 else 'clusters'}"
         span = f"{self.sizes[-1]:,} to {self.sizes[0]:,}" if len(self) > 1 else f"{self.sizes[0]:,}"
-        return f"{count} of {span} graphs; {none:,} of {total:,} ({none / total:.0%}) in none"
+        share = f" ({percent(none / total)})" if none else ""
+        return f"{count} of {span} graphs; {none:,} of {total:,}{share} in none"
 
     def to_pandas(self, ids: Sequence[Any] | NDArray[Any] | None = None) -> Any:
         """A DataFrame with `cluster` (missing in none) and `probability`; `ids`, or positions, as index."""
@@ -141,7 +149,7 @@ def find_clusters(
     tell(total, total)
     names, first, counts = np.unique(labels[labels != NOISE], return_index=True, return_counts=True)
     order = [o for o in np.lexsort((first, -counts)) if counts[o] >= SMALLEST or n_clusters is not None]
-    number = {int(names[place]): rank for rank, place in enumerate(order)}  # the largest first
+    number = {int(names[place]): rank for rank, place in enumerate(order, 1)}  # the largest first
     labels = np.array([number.get(int(label), NOISE) for label in labels], np.int64)
     sizes = tuple(counts[order].tolist())
     agreement = agreed[max(chosen)][0] if chosen else float("nan")
@@ -203,3 +211,9 @@ def medoid(points: Floats) -> int:
     for other in others:
         sums += np.sqrt(((points - other) ** 2).sum(axis=1))
     return int(sums.argmin())
+
+
+def percent(share: float) -> str:
+    """94 %; one digit below 1 %."""
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 1 or value == 0 else f"{value:.1g} %"

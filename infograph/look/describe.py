@@ -17,7 +17,7 @@ from infograph.data.labels import class_name, count_classes, is_continuous, is_k
 from infograph.data.molecules import ELEMENT
 from infograph.data.vectors import data_frame, graph_values
 from infograph.errors import InvalidParameter
-from infograph.look.clusters import Clusters, medoid
+from infograph.look.clusters import Clusters, medoid, percent
 from infograph.look.molecules import has_molecules, molecules_of
 from infograph.look.project import Floats
 from infograph.notebook import Drawing, as_html, drawn
@@ -124,7 +124,7 @@ class ClusterDescription:
     """One cluster in words; `str()` is one line.
 
     Attributes:
-        label: the cluster's number.
+        label: the cluster's number, from 1.
         size: its graphs.
         share: of all graphs.
         representative: the position of its medoid, the member nearest to all others.
@@ -206,10 +206,11 @@ def describe_clusters(
     values = {name: graph_values(graphs, name) for name in columns}
     tested = _corrected(list(_candidates(graphs, values, clusters))) if len(clusters) else []
     found = Descriptions(graphs)
-    for label, size in enumerate(clusters.sizes):
+    for label, size in enumerate(clusters.sizes, 1):
         members = clusters.members(label)
         centre = int(members[medoid(clusters.points[members])])
-        notable = sorted((row[label] for row in tested if row[label].notable), key=lambda f: f.p_value)
+        own = (row[label - 1] for row in tested)
+        notable = sorted((f for f in own if f.notable), key=lambda f: f.p_value)
         own_id = graphs.ids[[centre]].tolist()[0]
         found.append(ClusterDescription(label, size, size / len(graphs), centre, own_id, tuple(notable)))
     return found
@@ -228,7 +229,7 @@ def _candidates(
     graphs: GraphSet, values: dict[str, NDArray[Any]], clusters: Clusters
 ) -> Iterator[list[Finding]]:
     """What is looked at: per candidate one finding for each cluster, not yet corrected."""
-    labels, n = clusters.labels, len(clusters)
+    labels, n = clusters.codes, len(clusters)
     for name, column in values.items():
         known = is_known(column)
         if is_continuous(column):
@@ -404,9 +405,3 @@ def _words(f: Finding) -> str:
     if f.kind == "node type":
         return f"{f.value if f.name == ELEMENT.name else f'{f.name} {f.value}'} ({times})"
     return f"{f.name} {times}"
-
-
-def percent(share: float) -> str:
-    """94 %; two digits below 1 %."""
-    value = 100 * share
-    return f"{value:.0f} %" if value >= 1 or value == 0 else f"{value:.1g} %"

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.convert import as_graphset
+from infograph.data.graphset import GraphSet
 from infograph.data.labels import class_targets, numeric_targets
+from infograph.data.units import match_name
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.estimators.base import GraphPredictor
 from infograph.evaluate.evaluation import PairedTest
@@ -58,6 +60,7 @@ def plot_map(
     vectors: Any,
     colour: Any = None,
     *,
+    graphs: GraphSet | None = None,
     method: Method | None = None,
     random_state: int = 0,
     ax: Axes | None = None,
@@ -66,17 +69,16 @@ def plot_map(
 
     Args:
         vectors: (G, D), as `transform` gives them, or a GraphIndex; (G, 2) are drawn as they are.
-        colour: (G,) classes or measured values, NaN or None where unknown; of a GraphIndex, a column's name.
+        colour: (G,) classes or measured values, NaN or None where unknown; or the name of a column of the
+            GraphIndex or of `graphs`, whose classes have their names then; stored codes have none.
+        graphs: the graphs of the vectors, in their order, for a column by its name.
         method: "umap", "tsne" or "pca"; None takes UMAP where it is installed, else t-SNE.
         random_state: seed of the layout.
         ax: where to draw; a new figure by default.
     """
-    name, columns = "", getattr(vectors, "columns", None)
+    name = ""
     if isinstance(colour, str):
-        if not isinstance(columns, Mapping) or colour not in columns:
-            have = ", ".join(map(repr, columns)) if isinstance(columns, Mapping) else "no names"
-            raise InvalidParameter(f"colour={colour!r}: no such column to colour by; there are {have}")
-        name, colour = colour, columns[colour]
+        name, colour = _named(colour, vectors, graphs)
     rows = np.asarray(getattr(vectors, "vectors", vectors))
     if rows.ndim != 2:
         raise InvalidParameter(f"vectors of the shape {rows.shape}: expected (graphs, numbers)")
@@ -87,6 +89,19 @@ def plot_map(
     points = rows if rows.shape[1] == 2 else project(rows, choose_method(len(rows), method), random_state)
     draw_map(axes, np.asarray(points, np.float64), values, column=name or getattr(colour, "name", "") or "")
     return axes
+
+
+def _named(name: str, vectors: Any, graphs: GraphSet | None) -> tuple[str, Any]:
+    """A column of an index or of graphs by its name, with or without the unit, and its values."""
+    columns = getattr(vectors, "columns", None)
+    own = columns if isinstance(columns, Mapping) else {}
+    others = () if graphs is None else [column.name for column in graphs.schema.graph]
+    names = list(dict.fromkeys([*own, *others]))
+    found = match_name(names, name)
+    if found is None:
+        have = ", ".join(map(repr, names)) or "no names: pass graphs= for theirs"
+        raise InvalidParameter(f"colour={name!r}: no such column to colour by; there are {have}")
+    return found, own[found] if graphs is None or found in own else graphs.values("graph", found)
 
 
 def plot_predictions(

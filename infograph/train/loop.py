@@ -29,7 +29,7 @@ from infograph.nn.norm import norms_with_momentum
 from infograph.nn.pairs import LinkBatcher
 from infograph.objectives.objective import LossTerms, Source, Step
 from infograph.parameters import Spec
-from infograph.progress import ERROR, Epoch, Progress, Watcher
+from infograph.progress import ERROR, Epoch, OnProgress, Progress, Watcher
 from infograph.train.checkpoint import FILE, read_checkpoint, restore, write_checkpoint
 
 log = logging.getLogger("infograph")
@@ -442,13 +442,23 @@ def collect_statistics(network: nn.Module, encode: Callable[[Any], object], batc
 
 @torch.inference_mode()
 def compute(
-    network: nn.Module, source: AnyBatcher, what: Callable[[Any], Tensor], *, nodes: bool = False
+    network: nn.Module,
+    source: AnyBatcher,
+    what: Callable[[Any], Tensor],
+    *,
+    nodes: bool = False,
+    tell: OnProgress | None = None,
 ) -> NDArray[np.float32]:
-    """`what` of all graphs, joined, with the network in evaluation mode."""
+    """`what` of all graphs, joined, with the network in evaluation mode; `tell` hears how many are done."""
     check_no_autocast(source.device)
     network.eval()
     n_graphs = len(source.loads)
     batches = cut(np.arange(n_graphs), source.loads, n_graphs, source.most)
-    parts = [what(source.batch(chosen, nodes=nodes)).float().cpu() for chosen in batches]
+    parts, done = [], 0
+    for chosen in batches:
+        parts.append(what(source.batch(chosen, nodes=nodes)).float().cpu())
+        done += len(chosen)
+        if tell is not None:
+            tell(done, n_graphs)
     joined: NDArray[np.float32] = torch.cat(parts).numpy()
     return joined

@@ -97,6 +97,7 @@ def test_qm9_as_in_the_paper(run, tmp_path):
 def test_predictions_are_the_models(run, table, regressor, tmp_path):
     path = tmp_path / "predictions.csv"
     done = run("predict", regressor, table, "--std", "--columns", "active,logS", "--out", path)
+    assert "predicting 128/128" in done.err  # 64 molecules by two networks
     assert done.out.startswith(f"{path}: 64 predictions of logS [mol/L]\n")
     graphs = read_graphs(table)
     mean, spread = load(regressor).predict(graphs, return_std=True)

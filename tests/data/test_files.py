@@ -21,6 +21,7 @@ from infograph import GraphSet, as_graphset, read_graphs, save_graphs, write_rej
 from infograph.data.read import cell_blocks, place_of, typed
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, SchemaMismatch, UnknownDataset
 from infograph.scale import store_graphs
+from tests.data.equal import assert_equal, told
 
 
 def write(path: Path, text: str) -> Path:
@@ -112,7 +113,7 @@ def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
     with write_rejected(kept, tmp_path / "out" / "bad.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [
             ["place", "position", "id", "problem"],
-            ["line 3", "1", "b", "the SMILES 'C1CC' does not parse (unclosed ring)"],
+            ["line 3", "1", "b", told("the SMILES 'C1CC' does not parse (unclosed ring)")],
             ["line 4", "2", "2", "2 cells, while the header has 3"],
             ["line 5", "3", "d", "no SMILES: the text is empty"],
         ]
@@ -420,3 +421,42 @@ def test_a_text_is_a_path_then_a_data_set_then_a_smiles(
     ):
         with pytest.raises(error, match=message):
             as_graphset(text)
+
+
+@pytest.mark.parametrize("listed", ["links", "edges"])
+def test_node_link_data_of_networkx_keeps_its_edges(tmp_path: Path, listed: str) -> None:
+    networks = [nx.MultiDiGraph(year=2020), nx.Graph(year=2021)]
+    for network in networks:
+        network.add_nodes_from([("a", {"kind": 1}), ("b", {"kind": 2}), ("c", {"kind": 2})])
+        network.add_edge("a", "b", weight=0.5)
+        network.add_edge("b", "c", weight=2.0)
+    networks[0].add_edge("a", "b", weight=1.5)
+    lines = []
+    for network in networks:
+        told = nx.node_link_data(network)
+        told[listed] = told.pop("links" if "links" in told else "edges")
+        lines.append(json.dumps(told))
+    found = read_graphs(write(tmp_path / "a.jsonl", "\n".join(lines)))
+    assert_equal(found, as_graphset(networks))
+    assert arcs(found, 0) == [(0, 1), (0, 1), (1, 2)] and found.edge["weight"].sum() == 9
+    with pytest.raises(InvalidGraph, match="line 1: 'adjacency' is not read: give 'edges'"):
+        read_graphs(write(tmp_path / "b.jsonl", json.dumps(nx.adjacency_data(networks[1]))))
+
+
+@pytest.mark.parametrize("text", ["CCO\nCC\n", "CCO mol1\nc1ccccc1 mol2\nC[NH3+] mol3\n"])
+def test_smiles_are_no_edges(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidFile, match=r"a\.txt looks like SMILES, .*: call it \.smi"):
+        read_graphs(write(tmp_path / "a.txt", text))
+    assert len(read_graphs(write(tmp_path / "a.smi", text))) == text.count("\n")
+    for edges in ("C1 C2\nC2 N1\n", "C O\n", "1\n2\n", "ann\nbob\n", "0 1\n2 3\n"):
+        assert len(read_graphs(write(tmp_path / "b.txt", edges))) == 1
+
+
+def test_tables_of_molecules_in_a_folder_are_no_networks(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "source,target\nx,y\n")
+    assert len(read_graphs(tmp_path)) == 1
+    write(tmp_path / "b.csv", "smiles,v\nCC,1\n")
+    with pytest.raises(
+        InvalidFile, match=r"b\.csv holds molecules, and the files of a folder are a network each"
+    ):
+        read_graphs(tmp_path)

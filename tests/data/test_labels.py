@@ -273,6 +273,16 @@ def test_warnings_about_labels(graphs) -> None:
     with pytest.warns(TargetWarning, match=r"1 of 2 classes have a single labelled graph \('b'\)") as caught:
         class_targets(["a", "b", None, "a"], graphs)
     assert len(caught) == 1
+    odd = "the class 'NA' looks like a missing label: if it is, pass unlabelled='NA'"
+    with pytest.warns(TargetWarning, match=odd) as caught:
+        class_targets(["a", "NA", "NA", "a"], graphs)
+    assert len(caught) == 1
+    with pytest.warns(
+        TargetWarning, match="the classes 'Yes', 'yes ' differ in case or white space"
+    ) as caught:
+        class_targets(["Yes", "yes ", "Yes", "yes "], graphs)
+    assert len(caught) == 1
+    assert class_targets(["a", "NA", "b", "a"], graphs, "NA", fitting=False).classes == ("a", "b")
     with pytest.warns(TargetWarning, match="'y' has the same value in all labelled graphs") as caught:
         targets = numeric_targets([0.1, None, 0.1, 0.1], graphs)
     assert len(caught) == 1 and Scaler.of(targets.values).scale == (1.0,)

@@ -214,7 +214,7 @@ def atoms(graphs: GraphSet) -> list[tuple[object, ...]]:
         ("CCCF.CCCCl", "CCCCl", "CCCF"),  # equally many heavy atoms: the heavier
         ("CCCO.CC(C)O", "CCCO", "CC(C)O"),  # isopropanol is a partner, propanol is none
         ("CCC(C)N.CCCCN", "CCC(C)N", "CCCCN"),  # isomers: the SMILES that sorts first
-        ("C[Mg]Br", "[CH3][Mg][Br]", ""),
+        ("C[Mg]Br", Chem.CanonSmiles("C[Mg]Br"), ""),  # versions of RDKit spell it differently
     ],
 )
 def test_hand_checked_salts(smiles: str, kept: str, dropped: str) -> None:

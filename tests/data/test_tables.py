@@ -625,3 +625,32 @@ def test_tables_need_no_pandas(tmp_path):
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.split() == ["2", "2"]
+
+
+def test_a_square_table_with_the_same_names_twice_is_an_adjacency_matrix():
+    network = nx.Graph()
+    network.add_weighted_edges_from([("ann", "bob", 0.5), ("bob", "eve", 2.0)])
+    table = nx.to_pandas_adjacency(network)
+    expected = as_graphset(table.to_numpy())
+    for source in (table, [table], read_graphs(table)):
+        assert_equal(as_graphset(source), expected)
+    assert expected.edge["weight"].tolist() == [0.5, 0.5, 2.0, 2.0]
+    assert len(as_graphset([table, table, nx.to_pandas_adjacency(nx.path_graph(4))])) == 3
+    for bare in (pd.DataFrame([[0, 1], [1, 2]]), table.reset_index(drop=True)):  # it may be a list of edges
+        with pytest.raises(InvalidParameter, match=r"same names as index and columns, or .* to_numpy\(\)"):
+            as_graphset(bare)
+        with pytest.raises(InvalidGraph, match=r"graph 1: a DataFrame of shape .*same names in its index"):
+            as_graphset([table, bare])
+
+
+def test_ids_that_gaps_made_floats_are_whole_numbers_again(tmp_path):
+    table = pd.DataFrame({"smiles": ["CC", "CCO", "CCC"], "number": [1.0, 2.0, 7.0]})
+    assert read_graphs(table, id="number").ids.tolist() == [1, 2, 7]
+    assert as_graphset(table.set_index("number")).ids.tolist() == [1, 2, 7]
+    assert as_graphset(table["smiles"].tolist(), ids=table["number"]).ids.tolist() == [1, 2, 7]
+    table["number"] = [1.0, 2.0, np.nan]
+    table.to_parquet(tmp_path / "a.parquet")
+    for source in (table, tmp_path / "a.parquet"):  # an id that is missing never is that of another graph
+        assert read_graphs(source, id="number").ids.tolist() == ["1", "2", "row 2"]
+    table["number"] = [0.5, 2.0, 1e300]
+    assert read_graphs(table, id="number").ids.tolist()[:2] == ["0.5", "2"]

@@ -47,6 +47,9 @@ def test_vectors_have_the_ids_as_their_index():
         pd.testing.assert_frame_equal(again, frame)
     assert model.transform(TABLE).index.name == "molecule"
     assert model.transform(SMILES).index.tolist() == list(range(12))
+    levels = TABLE.set_index("kind", append=True)
+    for graphs in (levels, levels["smiles"]):
+        assert model.transform(graphs).index.equals(levels.index)
 
 
 def test_rows_that_were_left_out_have_their_ids():

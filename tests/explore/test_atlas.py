@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import infograph.explore.atlas as atlas_module
-from infograph import InfoGraph, as_graphset
+from infograph import InfoGraph, as_graphset, find_clusters
 from infograph.explore import make_atlas
-from infograph.explore.atlas import lay_out, matching, own_name, typed_column
+from infograph.explore.atlas import lay_out, matching, own_name, point_columns, typed_column
 from infograph.index import GraphIndex
 from tests.explore.conftest import index_of
 
@@ -159,11 +159,16 @@ def test_a_folder_that_cannot_be_written_to_is_a_warning(copy, monkeypatch):
 
 
 def test_vectors_without_graphs_have_a_map():
-    atlas = make_atlas(index_of(two_groups(), y=np.arange(60) % 2), method="pca")
+    index = index_of(two_groups(), y=np.arange(60) % 2)
+    atlas = make_atlas(index, method="pca")
     assert [c.name for c in atlas.columns] == ["y", "cluster", "outlier score"]
     assert len(atlas.descriptions) == 2 and atlas.descriptions[0] == "30 graphs (50 %)"
     assert set(atlas.clusters[:30]) != set(atlas.clusters[30:])
     assert atlas.about == "60 graphs as vectors of 6 numbers, 2 clusters"
+    exported = point_columns(index, atlas, slice(None))["cluster"].tolist()
+    assert (
+        set(exported) == {1, 2} and exported == find_clusters(index.vectors).to_pandas()["cluster"].tolist()
+    )
     assert make_atlas(index_of(np.ones((1, 1)))).about == "1 graph as a vector of 1 number, no clusters"
 
 

@@ -133,6 +133,16 @@ def test_a_new_graph_is_placed_among_its_neighbours(client, index, atlas):
     assert search(client, "CCCCCCCCO", k=2).json()["point"] == told["point"]
 
 
+def test_a_new_graph_has_what_the_model_predicts_of_it(client, molecules, classifier):
+    with asked(GraphIndex.build(classifier, molecules)) as other:
+        facts = search(other, "CCCCCCCCO").json()["facts"]
+        row = other.get("/api/graph/3").json()["facts"]
+    assert facts["predicted active"] == classifier.predict(["CCCCCCCCO"])[0]
+    assert facts["predicted probability"] == classifier.predict_proba(["CCCCCCCCO"]).max()
+    assert {name for name in row if "predicted" in name} == {name for name in facts if "predicted" in name}
+    assert not any("predicted" in name for name in search(client, "CCCCCCCCO").json()["facts"])
+
+
 def test_a_molecule_of_the_index_is_found_however_it_is_spelled_and_texts_are_too(client):
     told = search(client, "OCC").json()
     assert (told["kind"], told["row"]) == ("id", 0)

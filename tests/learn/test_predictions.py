@@ -56,6 +56,23 @@ def test_numbers_with_units_spread_and_error(regressor):
     assert str(score).startswith("size: MAE ") and str(score).endswith(" over 24 graphs")
 
 
+def test_watchers_hear_how_far_predictions_are(regressor):
+    graphs, steps = molecules(), []
+    watcher = lambda now: steps.append((now.what, now.step, now.steps))  # noqa: E731
+    found = predict_table(regressor, graphs, watchers=[watcher])
+    assert steps == [("predicting", 24, 48), ("predicting", 48, 48)]  # two networks
+    assert np.array_equal(found.columns["size"], regressor.predict(graphs))
+    steps.clear()
+    assert "size std" in predict_table(regressor, graphs, std=True, watchers=[watcher]).columns
+    assert steps == [("predicting", 24, 48), ("predicting", 48, 48)]
+    heads = InfoGraphRegressor(objective=Vectors("vectors+descriptors", "ridge")).fit(graphs, "size")
+    many = as_graphset(SMILES * 3, schema=heads.schema_)
+    steps.clear()
+    found = predict_table(heads, many, watchers=[watcher])
+    assert steps == [("descriptors", 50, 72), ("descriptors", 72, 72), ("predicting", 72, 72)]
+    assert np.array_equal(found.columns["size"], heads.predict(many))
+
+
 def test_another_unit_is_not_compared(regressor):
     table = predict_table(regressor, molecules("g/L"))
     assert table.scores == ()

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import infograph.look.clusters as module
 from infograph import find_clusters
-from infograph.look.clusters import medoid
+from infograph.look.clusters import Clusters, medoid, percent
 
 
 def planted(
@@ -19,7 +19,7 @@ def planted(
     second = rng.normal(size=(n_each, dim)) * 0.3 + 5
     far = rng.normal(size=(n_far, dim))
     far *= 25 / np.linalg.norm(far, axis=1, keepdims=True)
-    own = np.repeat([0, 1, -1], [len(first), len(second), n_far])
+    own = np.repeat([1, 2, -1], [len(first), len(second), n_far])
     order = rng.permutation(len(own))
     return np.concatenate([first, second, far])[order], own[order]
 
@@ -32,9 +32,10 @@ def test_planted_clusters_are_found_and_noise_stays_noise() -> None:
     assert (found.labels == own)[own >= 0].mean() > 0.95
     assert not ((found.labels >= 0) & (found.labels != own)).any()
     assert ((found.probability > 0) == (found.labels >= 0)).all()
-    assert found.sizes == tuple(int((found.labels == label).sum()) for label in (0, 1))
+    assert found.sizes == tuple(int((found.labels == label).sum()) for label in (1, 2))
     assert found.n_noise == (found.labels == -1).sum()
     assert str(found).startswith("2 clusters of ")
+    assert [len(found.members(label)) for label in (1, 2, -1)] == [*found.sizes, found.n_noise]
     again = find_clusters(vectors.copy())
     assert np.array_equal(found.labels, again.labels) and np.array_equal(found.probability, again.probability)
     scaled = vectors * np.geomspace(1e-3, 1e3, vectors.shape[1]) + 7  # other units
@@ -68,7 +69,7 @@ def test_the_number_is_the_largest_on_which_halves_agree_and_others_have_none() 
 def test_the_probability_is_the_margin_between_the_two_nearest_centres() -> None:
     line = np.repeat([0.0, 1.0], 20)[:, None] + np.tile(np.linspace(-0.1, 0.1, 20), 2)[:, None]
     found = find_clusters(line, n_clusters=2)
-    centres = np.array([found.points[found.labels == label].mean() for label in (0, 1)])
+    centres = np.array([found.points[found.labels == label].mean() for label in (1, 2)])
     apart = np.sort(np.abs(found.points - centres), axis=1)
     assert found.probability == pytest.approx(1 - apart[:, 0] / apart[:, 1])
 
@@ -91,7 +92,17 @@ def test_vectors_without_clusters(vectors: NDArray[np.float64]) -> None:
 
 def test_graphs_that_occur_many_times_are_clusters() -> None:
     found = find_clusters(np.repeat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]), 30, axis=0))
-    assert found.labels.tolist() == [0] * 30 + [1] * 30 + [2] * 30
+    assert found.labels.tolist() == [1] * 30 + [2] * 30 + [3] * 30
+    assert str(found) == "3 clusters of 30 to 30 graphs; 0 of 90 in none"
+
+
+def test_a_small_share_is_not_none() -> None:
+    labels = np.repeat([1, 2, -1], [700, 313, 4])
+    found = Clusters(labels, np.ones(1017), (700, 313), np.zeros((1017, 1)))
+    assert str(found) == "2 clusters of 313 to 700 graphs; 4 of 1,017 (0.4 %) in none"
+    assert [percent(share) for share in (0, 0.0004, 0.004, 0.009, 0.5, 1)] == [
+        *("0 %", "0.04 %", "0.4 %", "0.9 %", "50 %", "100 %")
+    ]
 
 
 def test_the_medoid_has_the_smallest_sum_of_distances(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,8 @@ def clusters() -> Clusters:
 
 def test_planted_clusters_are_described_rightly(rings_and_stars: GraphSet, clusters: Clusters) -> None:
     stars, rings = describe_clusters(clusters, rings_and_stars)
-    assert (stars.label, rings.label, rings.size) == (0, 1, clusters.sizes[1])
-    members = clusters.members(1)
+    assert (stars.label, rings.label, rings.size) == (1, 2, clusters.sizes[1])
+    members = clusters.members(2)
     assert rings.representative in members and rings.representative_id == f"g{rings.representative}"
     found = {(f.kind, f.name, f.value): f for f in rings.findings}
     assert ("size", "nodes", None) in found and ("class", "y", "star") not in found
@@ -69,7 +69,7 @@ def test_the_sentence(rings_and_stars: GraphSet, clusters: Clusters) -> None:
 def test_findings_as_a_table(rings_and_stars: GraphSet, clusters: Clusters) -> None:
     described = describe_clusters(clusters, rings_and_stars)
     table = described.to_pandas()
-    assert table.index.name == "cluster" and table.loc[1, "size"].tolist() == [clusters.sizes[1]] * len(
+    assert table.index.name == "cluster" and table.loc[2, "size"].tolist() == [clusters.sizes[1]] * len(
         described[1].findings
     )
     assert table["p_value"].tolist() == [f.p_value for one in described for f in one.findings]

@@ -259,6 +259,46 @@ def test_mistakes_and_autocast():
         InfoGraph(8, "enn-s2s", epochs=1).fit(points).to_torch()
 
 
+class Shifted(nn.Module):
+    """A module with a weight of its own and no way to renew it."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.shift, self.conv = nn.Parameter(torch.ones(width)), GCN(width, 6, 2)
+
+    def forward(self, x, edge_index, batch):
+        return self.conv(x + self.shift, edge_index)
+
+
+def test_networks_of_an_ensemble_start_from_weights_of_their_own():
+    graphs = load_dataset("MUTAG")[:30]
+    y = np.arange(len(graphs), dtype=float)
+    model = lambda encoder, **more: InfoGraphRegressor(  # noqa: E731
+        "supervised", encoder=encoder, edge_columns=[], epochs=1, lr=1e-12, random_state=3, **more
+    )
+    given = nn.Sequential(GCN(7, 6, 2))
+
+    class Own(nn.Module):  # without reset_parameters: those of its parts are called
+        def __init__(self):
+            super().__init__()
+            self.parts = given
+
+        def forward(self, x, edge_index, batch):
+            return self.parts[0](x, edge_index)
+
+    weights = lambda network: network.encoder.module.parts[0].convs[0].lin.weight  # noqa: E731
+    fitted = model(Own(), n_models=3).fit(graphs, y)
+    first, second, third = map(weights, fitted.models_)
+    torch.testing.assert_close(first, given[0].convs[0].lin.weight)  # as it came
+    assert not torch.allclose(first, second, atol=1e-3) and not torch.allclose(second, third, atol=1e-3)
+    for one, other in zip(fitted.models_, model(Own(), n_models=3).fit(graphs, y).models_, strict=True):
+        assert torch.equal(weights(one), weights(other))  # by the seed
+    with pytest.raises(InvalidParameter, match=r"Shifted has no reset_parameters\(\) for its weights"):
+        model(Shifted(7), n_models=2).fit(graphs, y)
+    assert len(model(Shifted(7)).fit(graphs, y).models_) == 1
+    assert len(model(Shifted, n_models=2).fit(graphs, y).models_) == 2
+
+
 def test_no_torch_geometric_is_needed(tmp_path):
     graphs = load_dataset("MUTAG")[:20]
     model = InfoGraph(8, infograph.GIN(2), epochs=1).fit(graphs)

@@ -9,6 +9,7 @@ from matplotlib import pyplot
 
 import infograph
 from infograph import plot_gains, plot_history, plot_map, plot_predictions
+from infograph.data.schema import Column
 from infograph.data.vectors import Embeddings
 from infograph.errors import InvalidParameter
 from infograph.evaluate.evaluation import PairedTest
@@ -62,8 +63,20 @@ def test_map_has_a_point_per_vector_in_the_colour_of_its_class():
     for wrong, said in (("size", "there are 'kind'"), ([1, 2], "30 vectors, but colour has the shape")):
         with pytest.raises(InvalidParameter, match=said):
             plot_map(index, wrong)
-    with pytest.raises(InvalidParameter, match="no names"):
+    with pytest.raises(InvalidParameter, match="no names: pass graphs="):
         plot_map(points, "kind")
+
+
+def test_map_by_a_column_of_graphs_names_its_classes(mutag):
+    points = np.random.default_rng(0).normal(size=(188, 2))
+    legend = plot_map(points, "y", graphs=mutag).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["1 (125)", "-1 (63)"]
+    assert legend.get_title().get_text() == "y"
+    column = Column("logS", "float", unit="mol/L")
+    numbers = mutag.with_column("graph", column, np.linspace(0, 1, 188))
+    assert len(plot_map(points, "logS", graphs=numbers).figure.axes) == 2
+    with pytest.raises(InvalidParameter, match="colour='z': no such column to colour by; there are 'y'"):
+        plot_map(points, "z", graphs=mutag)
 
 
 def test_predictions_of_numbers_stand_over_measured_ones_with_their_intervals():
