@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from infograph.cells import Result
 from infograph.evaluate import Evaluation
-from infograph.evaluate.compare import DEPTHS, EPOCHS, RATES
+from infograph.evaluate.methods import DEPTHS, EPOCHS, RATES
 from infograph.evaluate.published import Figure, paper_table1, paper_table2
 from infograph.io import replaced_file
 from infograph.look.svg import LIGHT

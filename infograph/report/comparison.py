@@ -15,19 +15,10 @@ from infograph.data.graphset import GraphSet
 from infograph.data.labels import is_known
 from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter
-from infograph.evaluate.compare import (
-    Compared,
-    Limits,
-    Protocol,
-    cells,
-    compare,
-    constant_line,
-    find_method,
-    head,
-    usual_methods,
-)
+from infograph.evaluate.compare import Compared, Limits, Protocol, cells, compare, constant_line, head
 from infograph.evaluate.evaluation import paired_test
 from infograph.evaluate.judges import SCORINGS
+from infograph.evaluate.methods import find_method, usual_methods
 from infograph.io import check_own, replaced_file
 from infograph.progress import Watch
 from infograph.report.pages import Sheet, as_markdown, bar, render, text
