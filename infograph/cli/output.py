@@ -37,10 +37,9 @@ Output = tuple[Any, Sequence[str | Table]]
 def show(as_json: bool, content: Any, lines: Iterable[str | Table]) -> None:
     """A result as JSON, in which a number that is none is null, or as people read it."""
     if as_json:
-        from infograph.io import json_ready
+        from infograph.io import without_nan
 
-        plain = json.loads(json.dumps(json_ready(content)), parse_constant=lambda _: None)
-        print(json.dumps(plain, indent=1, ensure_ascii=False))
+        print(json.dumps(without_nan(content), indent=1, ensure_ascii=False))
         return
     console = Console(highlight=False)
     for line in lines:

@@ -23,8 +23,9 @@ from infograph.data.splits import scaffold_groups
 from infograph.data.vectors import data_frame, graph_values
 from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate.cross_validation import Gram, check_protocol, cross_predict, cross_validate
+from infograph.evaluate.cross_validation import cross_predict, cross_validate
 from infograph.evaluate.evaluation import Evaluation
+from infograph.evaluate.inputs import Gram, check_protocol
 from infograph.evaluate.judges import SCORINGS
 from infograph.evaluate.methods import METHODS as METHODS
 from infograph.evaluate.methods import Method, blames_method, find_method, represent

@@ -21,7 +21,7 @@ from infograph.errors import CheckpointMismatch, InvalidGraph, InvalidParameter,
 from infograph.estimators.base import GraphTransformer
 from infograph.estimators.folder import model_folder, pretrained_names, read_config
 from infograph.estimators.infograph import InfoGraph
-from infograph.evaluate.cross_validation import Gram
+from infograph.evaluate.inputs import Gram
 from infograph.parameters import changed
 
 Make = Callable[[int], GraphTransformer]

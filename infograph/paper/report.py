@@ -15,7 +15,7 @@ from infograph.cells import Result
 from infograph.evaluate import Evaluation
 from infograph.evaluate.methods import DEPTHS, EPOCHS, RATES
 from infograph.evaluate.published import Figure, paper_table1, paper_table2
-from infograph.io import replaced_file
+from infograph.io import write_text
 from infograph.look.svg import LIGHT
 from infograph.paper import table1, table2
 from infograph.report.figures import as_svg, history_figure, make_figure, strip
@@ -69,9 +69,8 @@ def write_report(results: Path, out: Path) -> Report:
     page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
     report = Report(out / "report.html", out / "tables.md", tuple(summary))
     out.mkdir(parents=True, exist_ok=True)
-    for path, content in ((report.page, page), (report.tables, "\n".join(lines))):
-        with replaced_file(path) as partial:
-            partial.write_text(content, encoding="utf-8")
+    write_text(report.page, page)
+    write_text(report.tables, "\n".join(lines))
     return report
 
 

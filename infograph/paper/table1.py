@@ -18,8 +18,15 @@ from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
 from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate import Evaluation, cross_validate, merge, methods
-from infograph.evaluate.evaluation import PairedTest, Score, paired_test
+from infograph.evaluate import (
+    Evaluation,
+    PairedTest,
+    Score,
+    cross_validate,
+    merge,
+    methods,
+    paired_test,
+)
 from infograph.evaluate.methods import Method, blames_method, represent
 from infograph.evaluate.published import Figure, paper_table1
 from infograph.io import read_json, replaced_file

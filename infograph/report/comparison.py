@@ -15,11 +15,11 @@ from infograph.data.graphset import GraphSet
 from infograph.data.labels import is_known
 from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter
+from infograph.evaluate import paired_test
 from infograph.evaluate.compare import Compared, Limits, Protocol, cells, compare, constant_line, head
-from infograph.evaluate.evaluation import paired_test
 from infograph.evaluate.judges import SCORINGS
 from infograph.evaluate.methods import find_method, usual_methods
-from infograph.io import check_own, replaced_file
+from infograph.io import check_own, without_nan, write_text
 from infograph.progress import Watch
 from infograph.report.pages import Sheet, as_markdown, bar, render, text
 
@@ -117,8 +117,7 @@ class Comparison:
         )
         out.mkdir(parents=True, exist_ok=True)
         for name, written in zip(FILES, contents, strict=True):
-            with replaced_file(out / name) as work:
-                work.write_text(written, encoding="utf-8")
+            write_text(out / name, written)
         return rows
 
 
@@ -139,8 +138,10 @@ def ordered(rows: Sequence[Compared]) -> list[Compared]:
 
 def as_record(row: Compared) -> dict[str, Any]:
     """A line for JSON."""
-    shown = {name: value for name, value in vars(row).items() if name != "evaluation"}
-    return {name: None if value != value else value for name, value in shown.items()}
+    found: dict[str, Any] = without_nan(
+        {name: value for name, value in vars(row).items() if name != "evaluation"}
+    )
+    return found
 
 
 def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:

@@ -13,7 +13,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.labels import class_targets, numeric_targets
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.estimators.base import GraphPredictor
-from infograph.evaluate.evaluation import PairedTest
+from infograph.evaluate import PairedTest
 from infograph.evaluate.judges import SCORINGS
 from infograph.look.project import Method, choose_method, project
 from infograph.look.svg import LIGHT, shorten

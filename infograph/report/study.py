@@ -22,10 +22,10 @@ from infograph.errors import InvalidParameter
 from infograph.estimators.folder import check_model_folder
 from infograph.estimators.infograph import MOST_EPOCHS, InfoGraph
 from infograph.evaluate import Evaluation, PairedTest, cross_validate, paired_test
-from infograph.evaluate.cross_validation import check_names
 from infograph.evaluate.evaluation import Plan, Row
+from infograph.evaluate.inputs import check_names
 from infograph.evaluate.published import Figure, paper_score
-from infograph.io import check_own, check_writable, replaced_file
+from infograph.io import check_own, check_writable, write_text
 from infograph.look.project import NAMES, Method, choose_method, project
 from infograph.parameters import described
 from infograph.progress import Progress, Watch
@@ -230,8 +230,7 @@ def _write(study: Study, out: Path) -> None:
     vectors, drawing, results, report = (out / name for name in FILES)
     write_embeddings(study.embeddings, vectors)
     write_figure(map_figure(study.points, study.labels, title=study.name, column=study.label), drawing)
-    with replaced_file(results) as work:
-        work.write_text(json.dumps(study.to_dict(), indent=1) + "\n", encoding="utf-8")
+    write_text(results, json.dumps(study.to_dict(), indent=1) + "\n")
     used: list[str] = [] if study.evaluation is None else [c.classifier for c in study.evaluation.candidates]
     about = describe_graphs(study.graphs)
     about.pop("kind")
@@ -246,8 +245,7 @@ def _write(study: Study, out: Path) -> None:
         classifiers=" or ".join(CLASSIFIERS.get(name, name) for name in dict.fromkeys(used)),
         graphs=in_words(about),
     )
-    with replaced_file(report) as work:
-        work.write_text(page, encoding="utf-8")
+    write_text(report, page)
 
 
 def _accuracies(rows: Sequence[Row]) -> Sheet:

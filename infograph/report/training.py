@@ -17,7 +17,7 @@ from infograph.data.molecules import SMILES
 from infograph.data.units import split_header
 from infograph.errors import InfoGraphError
 from infograph.estimators.labelled import SemiSupervised
-from infograph.io import json_ready, replaced_file
+from infograph.io import without_nan, write_text
 from infograph.learn.judging import AUC, IN_UNITS, RMSE, in_digits, mean_of
 from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
 from infograph.look.draw import draw_graph
@@ -81,11 +81,9 @@ def write_report(
     card = (folder / "README.md").read_text(encoding="utf-8")
     beside = "## Columns of the graphs"
     card = card.replace(beside, _card(learned, *said) + beside, 1)
-    plain = json.loads(json.dumps(json_ready(results)), parse_constant=lambda _: None)
-    files = {"report.html": page, "results.json": json.dumps(plain, indent=1) + "\n", "README.md": card}
-    for name, content in files.items():
-        with replaced_file(folder / name) as work:
-            work.write_text(content, encoding="utf-8", errors="replace")
+    content = json.dumps(without_nan(results), indent=1) + "\n"
+    for name, written in (("report.html", page), ("results.json", content), ("README.md", card)):
+        write_text(folder / name, written, errors="replace")
     return folder / "report.html"
 
 

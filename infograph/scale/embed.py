@@ -46,7 +46,16 @@ from infograph.errors import (
 )
 from infograph.estimators.base import BadRows, check_embeds, load
 from infograph.estimators.folder import model_folder, read_config
-from infograph.io import LOCK, check_folder, check_outputs, json_ready, locked, read_json, replaced_file
+from infograph.io import (
+    LOCK,
+    check_folder,
+    check_outputs,
+    json_ready,
+    locked,
+    read_json,
+    replaced_file,
+    write_text,
+)
 from infograph.jobs import Lost, run
 from infograph.progress import ShardProgress
 from infograph.scale.shards import (
@@ -313,8 +322,7 @@ class Embedder:
                 "bytes": work.stat().st_size,
                 "seconds": round(time.perf_counter() - began, 3),
             }
-            with replaced_file(record_file) as record_work:
-                record_work.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            write_text(record_file, json.dumps(record, indent=1) + "\n")
         if not rejected:
             listed.unlink()
         return {**record, "warning": str(said[0].message) if said else ""}

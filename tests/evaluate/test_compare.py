@@ -23,7 +23,8 @@ from infograph.evaluate.compare import (
     compare,
     represent_isolated,
 )
-from infograph.evaluate.cross_validation import Gram, cross_predict
+from infograph.evaluate.cross_validation import cross_predict
+from infograph.evaluate.inputs import Gram
 from infograph.evaluate.methods import METHODS, MORE, represent
 from infograph.progress import Watch
 from infograph.report.comparison import Comparison, as_sheet, ordered

@@ -11,7 +11,7 @@ import infograph
 from infograph import plot_gains, plot_history, plot_map, plot_predictions
 from infograph.data.vectors import Embeddings
 from infograph.errors import InvalidParameter
-from infograph.evaluate.evaluation import PairedTest
+from infograph.evaluate import PairedTest
 from infograph.look.svg import LIGHT
 
 matplotlib.use("Agg")
