@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -247,13 +248,9 @@ def _judge(
                 left = None if limits.seconds is None else limits.seconds - took["seconds"]
                 if left is not None and left <= 0:
                     raise Stopped(f"stopped after {took['seconds'] / 60:.3g} minutes, the budget")
-                rest = Limits(left, limits.megabytes)
-                if method.predicts:
-                    work = lambda opened: predicted(method, setting, opened, labels, judging)  # noqa: B023, E731
-                    values, seconds, peak = _isolated(work, graphs, rest, lambda: None)
-                else:
-                    seed = judging["random_state"] + repeat
-                    values, seconds, peak = represent_isolated(graphs, method, setting, seed, rest)
+                rest, seed = Limits(left, limits.megabytes), judging["random_state"] + repeat
+                work = partial(predicted, method, setting, labels, judging) if method.predicts else None
+                values, seconds, peak = represent_isolated(graphs, method, setting, seed, rest, work)
                 took = {"seconds": took["seconds"] + seconds, "peak_mb": max(took["peak_mb"], peak)}
                 made.append(values)
             representations[setting] = made if method.random else made * judging["repeats"]
@@ -294,7 +291,7 @@ def _judge_of(method: Method, labels: NDArray[Any], scoring: str | None, gram: b
 
 
 def predicted(
-    method: Method, setting: str, graphs: GraphSet, labels: NDArray[Any], judging: Mapping[str, Any]
+    method: Method, setting: str, labels: NDArray[Any], judging: Mapping[str, Any], graphs: GraphSet
 ) -> Evaluation:
     """The evaluation of a method that learns from labels: on the graphs of training folds alone."""
     needs, several = SCORINGS[check_protocol(labels, **judging)].needs, labels.ndim > 1
@@ -325,27 +322,24 @@ class Failed(Exception):
 
 
 def represent_isolated(
-    graphs: Path, method: Method, setting: str, seed: int, limits: Limits
-) -> tuple[NDArray[Any] | Gram, float, float]:
-    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB."""
-
-    def work(opened: GraphSet) -> NDArray[Any] | Gram:
-        return represent(method.settings[setting](seed), opened)
-
-    return _isolated(work, graphs, limits, lambda: method.settings[setting](0))
-
-
-def _isolated(
-    work: Callable[[GraphSet], Any], graphs: Path, limits: Limits, first: Callable[[], object]
+    graphs: Path,
+    method: Method,
+    setting: str,
+    seed: int,
+    limits: Limits,
+    work: Callable[[GraphSet], Any] | None = None,
 ) -> tuple[Any, float, float]:
-    """The same of any function; `first` imports what it needs before the clock runs."""
+    """What a method makes of saved graphs in a process of its own, with its seconds and its peak in MB.
+
+    That is vectors or a Gram matrix, or what `work` makes of the graphs in its place.
+    """
 
     def measured(folder: Path) -> tuple[Any, float, float]:
         warnings.simplefilter("ignore")
         opened = open_graphs(folder)
-        first()
+        method.settings[setting](0)  # imports what it needs before the clock runs
         began = time.perf_counter()
-        found = work(opened)
+        found = work(opened) if work else represent(method.settings[setting](seed), opened)
         return found, time.perf_counter() - began, peak_mb() or 0
 
     try:

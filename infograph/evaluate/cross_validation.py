@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,10 @@ from infograph.evaluate.inputs import (
     plan_folds,
     read_targets,
 )
-from infograph.evaluate.judges import TREES, Floats, Part, Rows, Space, score_grid
+from infograph.evaluate.judges import TREES, Floats, Judge, Part, Rows, Space, score_grid
 
 Progress = Callable[[int, int], None]
 Split = tuple[Rows, Rows]
-Grids = dict[str, tuple[tuple[float, ...], int]]  # classifier -> values, smallest first; bound of a fit
 Scores = tuple[Floats, Floats, Rows]  # inner and outer score, fits that stopped early: (P,), or (T, P) each
 FEW = 300  # graphs; below, Python's own share is most of a fit, and threads gain nothing
 
@@ -132,12 +132,12 @@ def cross_validate(
     plan = plan_folds(targets, folds, inner_folds)
     wanted = check_names(classifiers)
     costs = tuple(sorted({float(value) for value in C}))
-    grids: Grids = {
-        **dict.fromkeys(("svm-rbf", "svm-linear", "svm"), (costs, int(max_iter))),
-        **dict.fromkeys(("ridge", "ridge-rbf"), (costs, 0)),
-        "logistic": (costs, int(logistic_max_iter)),
-        "knn": (tuple(sorted({int(k) for k in neighbours})), 0),
-        "forest": ((float(TREES),), 0),
+    known_judges = {
+        **{name: Judge(name, costs, int(max_iter)) for name in ("svm-rbf", "svm-linear", "svm")},
+        **{name: Judge(name, costs) for name in ("ridge", "ridge-rbf")},
+        "logistic": Judge("logistic", costs, int(logistic_max_iter)),
+        "knn": Judge("knn", tuple(sorted({int(k) for k in neighbours}))),
+        "forest": Judge("forest", (float(TREES),)),
     }
     if not given:
         raise InvalidParameter("representations is an empty mapping; pass at least one setting")
@@ -145,7 +145,8 @@ def cross_validate(
         str(name): per_repeat(source, f"setting {str(name)!r}", known, repeats, random_state)
         for name, source in given.items()
     }
-    seeds = tuple(int(random_state) + r for r in range(repeats))
+    seeds, everyone = tuple(int(random_state) + r for r in range(repeats)), np.arange(len(targets.values))
+    workers = 1 if len(everyone) < FEW else n_jobs
     candidates: list[Candidate] = []
     done, total = 0, len(sources) * repeats * folds
     for setting, get in sources.items():
@@ -157,24 +158,23 @@ def cross_validate(
             if len(kinds) > 1:
                 raise InvalidParameter(f"setting {setting!r} mixes vectors and Gram matrices; use one kind")
             fitting = fitting_judges(wanted, representation, setting, targets.scoring.needs == "numbers")
-            chosen = {name: grids[name] for name in fitting}
-            alone = len(sources) == 1 and sum(len(grid) for grid, _ in chosen.values()) == 1
+            judges = [known_judges[name] for name in fitting]
+            alone = len(sources) == 1 and sum(len(each.grid) for each in judges) == 1
             inside = 0 if alone else inner_folds  # where nothing is chosen, inner folds are for nothing
-            for fold in _score_repeat(
-                representation, targets, folds, inside, seed, chosen, bool(scale), n_jobs
-            ):
+            score = partial(_score_fold, representation, targets, judges, bool(scale), inside, seed)
+            for fold in _in_threads(score, _splits(targets, everyone, folds, seed), workers):
                 scores.append(fold)
                 done += 1
                 if progress is not None:
                     progress(done, total)
-        for i, (name, (grid, bound)) in enumerate(chosen.items()):
+        for i, judge in enumerate(judges):
             shape = (repeats, folds, *scores[0][i][0].shape)  # (R, F, P), or (R, F, T, P)
             inner, outer, stopped = (
                 np.reshape([fold[i][part] for fold in scores], shape) for part in range(3)
             )
-            scaled, values = bool(scale) and kinds == {False}, tuple(map(float, grid))
+            scaled, values = bool(scale) and kinds == {False}, tuple(map(float, judge.grid))
             found = (inner, outer, stopped, targets.name)
-            candidates.append(Candidate(setting, name, values, scaled, bound, *found))
+            candidates.append(Candidate(setting, judge.name, values, scaled, judge.max_iter, *found))
     return Evaluation(plan, seeds, tuple(candidates))
 
 
@@ -248,42 +248,30 @@ def _splits(targets: Targets, rows: Rows, folds: int, seed: int) -> list[Split]:
     return list(KFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(rows))))
 
 
-def _score_repeat(
-    given: Representation,
-    targets: Targets,
-    folds: int,
-    inner_folds: int,
-    seed: int,
-    grids: Grids,
-    scale: bool,
-    n_jobs: int,
+def _in_threads(
+    score: Callable[[Split], list[Scores]], splits: Sequence[Split], n_jobs: int
 ) -> Iterator[list[Scores]]:
-    """The outer folds of one repeat, in order.
+    """The scores of some folds, in order.
 
     LIBSVM releases the interpreter lock, so threads share the matrices without copies: 1.9x on 2 cores with
     1000 graphs, where processes gain 1.6x after 1.5 s of start. One BLAS thread, so that sums round alike for
     every n_jobs; early stops are counted, not warned about. Both are properties of the process, and set
     around the threads, where they cannot race.
     """
-    score, everyone = delayed(_score_fold), np.arange(len(targets.values))
-    jobs = (
-        score(given, targets, split, grids, scale, inner_folds, seed)
-        for split in _splits(targets, everyone, folds, seed)
-    )
-    workers = 1 if len(everyone) < FEW else n_jobs
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        yield from Parallel(n_jobs=workers, backend="threading", return_as="generator")(jobs)
+        work = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")
+        yield from work(delayed(score)(split) for split in splits)
 
 
 def _score_fold(
     representation: Representation,
     targets: Targets,
-    split: Split,
-    grids: Grids,
+    judges: Sequence[Judge],
     scale: bool,
     inner_folds: int,
     seed: int,
+    split: Split,
 ) -> list[Scores]:
     """Score every judge in one outer fold; test labels are read for the outer score alone.
 
@@ -299,20 +287,16 @@ def _score_fold(
     # Inputs were checked once; scikit-learn's own checks cost a sixth of each fit on 150 graphs.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         space = Space(given, train, test, scale=scale, gram=gram)
-        for name, (grid, max_iter) in grids.items():
+        for judge in judges:
             tasks: list[Scores] = []
             for column in values.T:
                 known = ~np.isnan(column)
                 wanted = column.astype(np.int64) if targets.names and known.all() else column
-                parts = (
-                    splits
-                    if known.all()
-                    else [tuple(_known(part, known) for part in each) for each in splits]
-                )
-                found = [
-                    score_grid(name, space, wanted, grid, max_iter, fit, judged, targets.scoring, seed)
-                    for fit, judged in parts
-                ]
+                parts = splits
+                if not known.all():
+                    parts = [(_known(fit, known), _known(judged, known)) for fit, judged in splits]
+                scored = partial(score_grid, judge, space, wanted, scoring=targets.scoring, seed=seed)
+                found = [scored(fit, judged) for fit, judged in parts]
                 scores, stopped = (np.array(each) for each in zip(*found, strict=True))  # (inner + 1, P)
                 tasks.append((_mean(scores[:-1]), scores[-1], stopped.sum(axis=0)))
             inner, outer, early = (np.stack(each) for each in zip(*tasks, strict=True))

@@ -19,7 +19,7 @@ from infograph.evaluate import paired_test
 from infograph.evaluate.compare import Compared, Limits, Protocol, cells, compare, constant_line, head
 from infograph.evaluate.judges import SCORINGS
 from infograph.evaluate.methods import find_method, usual_methods
-from infograph.io import check_own, without_nan, write_text
+from infograph.io import check_own, write_text
 from infograph.progress import Watch
 from infograph.report.pages import Sheet, as_markdown, bar, render, text
 
@@ -138,10 +138,8 @@ def ordered(rows: Sequence[Compared]) -> list[Compared]:
 
 def as_record(row: Compared) -> dict[str, Any]:
     """A line for JSON."""
-    found: dict[str, Any] = without_nan(
-        {name: value for name, value in vars(row).items() if name != "evaluation"}
-    )
-    return found
+    shown = {name: value for name, value in vars(row).items() if name != "evaluation"}
+    return {name: None if value != value else value for name, value in shown.items()}
 
 
 def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:
@@ -150,10 +148,10 @@ def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:
     for row in rows:
         name, figure, *figures, reason = cells(row)
         best = not row.empty and figure == cells(rows[0])[1]
-        last = bar(_length(row, rows[0])) if bars else text(reason)
         first = text(name, reason if bars else "", bold=best)
-        found.append((first, text(figure, bold=best), *map(text, figures), last))
-    return Sheet(head(rows), tuple(found))
+        last = bar(_length(row, rows[0])) if bars else reason
+        found.append((first, text(figure, bold=best), *figures, last))
+    return Sheet.of(head(rows), found)
 
 
 def _length(row: Compared, best: Compared) -> float:

@@ -252,6 +252,6 @@ def _accuracies(rows: Sequence[Row]) -> Sheet:
     lines = []
     for place, row in enumerate(rows):
         deviations = ["" if d != d else f"± {d:.1f}" for d in (row.std, row.std_folds)]
-        figures = map(text, (f"{row.mean:.1f} %", *deviations))
-        lines.append((text(row.method, row.note, bold=place == 0), *figures, bar(row.mean)))
-    return Sheet(("method", "accuracy", "over repeats", "over folds", ""), tuple(lines))
+        name = text(row.method, row.note, bold=place == 0)
+        lines.append((name, f"{row.mean:.1f} %", *deviations, bar(row.mean)))
+    return Sheet.of(("method", "accuracy", "over repeats", "over folds", ""), lines)

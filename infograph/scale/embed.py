@@ -46,16 +46,7 @@ from infograph.errors import (
 )
 from infograph.estimators.base import BadRows, check_embeds, load
 from infograph.estimators.folder import model_folder, read_config
-from infograph.io import (
-    LOCK,
-    check_folder,
-    check_outputs,
-    json_ready,
-    locked,
-    read_json,
-    replaced_file,
-    write_text,
-)
+from infograph.io import LOCK, check_folder, check_outputs, json_ready, locked, read_json, replaced_file
 from infograph.jobs import Lost, run
 from infograph.progress import ShardProgress
 from infograph.scale.shards import (
@@ -322,7 +313,8 @@ class Embedder:
                 "bytes": work.stat().st_size,
                 "seconds": round(time.perf_counter() - began, 3),
             }
-            write_text(record_file, json.dumps(record, indent=1) + "\n")
+            with replaced_file(record_file) as record_work:
+                record_work.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         if not rejected:
             listed.unlink()
         return {**record, "warning": str(said[0].message) if said else ""}
