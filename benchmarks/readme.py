@@ -32,14 +32,13 @@ from benchmarks.public_names import names_tables
 from benchmarks.scale_tables import plan, scale_table
 from benchmarks.vector_tables import candidate_tables, gain_figure, gain_sentence, gain_table
 from infograph.evaluate import compare
-from infograph.evaluate.published import paper_table1, paper_table2
+from infograph.evaluate.published import figure_text, paper_table1, paper_table2
 from infograph.paper.report import (
     COLUMNS2,
     INSIDE,
     absent,
     best_accuracies,
     digits,
-    figure,
     least_errors,
     measured_sets,
     provenance,
@@ -218,7 +217,7 @@ def table1_block(table: Table1) -> str:
             return text(absent(cell.found), theirs)
         second = " ".join(filter(None, [f"{cell.ours[0]:.1f}", theirs, INSIDE if cell.inside else ""]))
         bold = cell.leak_free[0] == best[data]
-        return text(figure(cell.leak_free, 1), second, *cell.lacks, bold=bold)
+        return text(figure_text(cell.leak_free, 1), second, *cell.lacks, bold=bold)
 
     rows = {name: (text(title),) for name, title in row_titles().items()}
     rows["majority"] = (text("majority class"),)
@@ -285,7 +284,7 @@ def networks_table(table: Table1) -> str:
     lines = [f"| accuracy, % | {' | '.join(shown.values())} |", "|---|" + "--:|" * len(shown)]
     for data in (data for data in NETWORKS if data in measured_sets(table)):
         cells = [table[data, name] for name in shown]
-        figures = [figure(cell.leak_free, 1) if cell.leak_free else absent(cell.found) for cell in cells]
+        figures = [figure_text(cell.leak_free, 1) if cell.leak_free else absent(cell.found) for cell in cells]
         lacks = sorted({each for cell in cells for each in cell.lacks})
         lines.append(f"| {', '.join([data, *lacks])} | {' | '.join(figures)} |")
     return "\n".join(lines)

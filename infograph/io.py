@@ -73,6 +73,11 @@ def json_ready(value: Any) -> Any:
     return [json_ready(item) for item in value] if isinstance(value, Iterable) else str(value)
 
 
+def without_nan(content: Any) -> Any:
+    """The same with None for every number that is none, for which JSON has no word."""
+    return json.loads(json.dumps(json_ready(content)), parse_constant=lambda _: None)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file."""
     if not path.is_file():
@@ -308,6 +313,12 @@ def replaced_file(path: str | Path) -> Iterator[Path]:
             work.replace(path)
     finally:
         work.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str, *, errors: str = "strict") -> None:
+    """Write a file, whole or not at all."""
+    with replaced_file(path) as work:
+        work.write_text(text, encoding="utf-8", errors=errors)
 
 
 def check_writable(path: str | Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ import infograph
 from infograph.cli import options as opt
 from infograph.cli.output import Output, score_table, table
 from infograph.progress import Report, say
+
+if TYPE_CHECKING:
+    from infograph.evaluate.evaluation import Evaluation, Row
 
 METHODS = (
     "All, or some of rw, sp, gk, wl, dgk, mlg, node2vec, sub2vec, graph2vec, infograph, infograph-paper, "
@@ -51,7 +54,6 @@ def evaluate(
     from infograph.data.labels import is_known
     from infograph.data.splits import group_by_scaffold
     from infograph.data.units import LABEL
-    from infograph.evaluate.compare import score_rows
     from infograph.evaluate.cross_validation import cross_validate
     from infograph.index.graph_index import represent
 
@@ -80,11 +82,27 @@ def evaluate(
         )
     if left_out:
         say(f"{left_out} graphs without a vector or a label were left out.")
-    rows, n_graphs = score_rows(evaluation), evaluation.plan.n_graphs
+    rows, n_graphs = _score_rows(evaluation), evaluation.plan.n_graphs
     content: dict[str, Any] = {"label": ", ".join(labels), "graphs": n_graphs, "left_out": left_out}
     content["scoring"] = evaluation.scoring
     content |= {"table": [row.to_dict() for row in rows], "evaluation": evaluation.to_dict()}
     return content, [score_table("classifier", rows, evaluation.scoring), f"{n_graphs:,} graphs, {judging}"]
+
+
+def _score_rows(evaluation: Evaluation) -> list[Row]:
+    """A line per classifier, one for the best on the inner folds if there are several, and the majority."""
+    from infograph.evaluate.evaluation import Row
+    from infograph.evaluate.judges import SCORINGS
+
+    classifiers = list(dict.fromkeys(candidate.classifier for candidate in evaluation.candidates))
+    scores = {name: evaluation.select(classifiers=[name]).leak_free() for name in classifiers}
+    if len(scores) > 1:
+        scores["best on inner folds"] = evaluation.leak_free()
+    digits = 1 if SCORINGS[evaluation.scoring].percent else 3
+    notes = {name: f"single folds ± {score.in_table[2]:.{digits}f}" for name, score in scores.items()}
+    rows = [Row.of(name, score, notes[name]) for name, score in scores.items()]
+    by_accuracy = evaluation.scoring == "accuracy" and evaluation.plan.class_sizes
+    return [*rows, Row("majority class", 100 * evaluation.plan.majority)] if by_accuracy else rows
 
 
 @opt.verb

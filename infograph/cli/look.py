@@ -89,7 +89,7 @@ def search(
         infograph search index mol7 --id --html near.html
         infograph search index --duplicates
     """
-    from infograph.io import check_outputs, check_writable, replaced_file
+    from infograph.io import check_outputs, check_writable, write_text
     from infograph.notebook import cell_text
     from infograph.report.pages import hits_page
 
@@ -115,9 +115,7 @@ def search(
         columns = range(head.index("score") + 1, len(head))  # which give way to ids on a narrow terminal
         lines.append(table(head, [[*map(cell_text, row.values())] for row in rows], texts=columns))
     if html is not None:
-        with replaced_file(html) as work:
-            page = hits_page(f"Nearest graphs in {folder.resolve().name}", hits, drawn)
-            work.write_text(page, encoding="utf-8")
+        write_text(html, hits_page(f"Nearest graphs in {folder.resolve().name}", hits, drawn))
         lines.append(f"{html}: {hits.rows.size:,} graphs")
     return content, lines
 

@@ -42,21 +42,13 @@ def option(help: str, *words: str, panel: str | None = None, **more: Any) -> Any
     )
 
 
-class Numbers:
-    """A number, or several of which the best is searched; what `numbers` gives."""
-
-
 def numbers(text: str) -> Any:
-    """ "0.1" -> 0.1, and "0.1,0.2" -> (0.1, 0.2)."""
+    """A number, or several of which the best is searched: "0.1" -> 0.1, and "0.1,0.2" -> (0.1, 0.2)."""
     try:
         found = tuple(float(part) for part in text.split(","))
     except ValueError:
         raise typer.BadParameter(f"{text!r}, expected a number, or several: 0.001,0.0001") from None
     return found[0] if len(found) == 1 else found
-
-
-class Epochs:
-    """A number, or "auto"; what `epochs_of` gives."""
 
 
 def epochs_of(text: str) -> Any:
@@ -224,11 +216,11 @@ class ModelOptions:
 
     paper: Annotated[bool, trains("The paper's settings, but for those given.", "--paper")] = False
     epochs: Annotated[
-        Epochs | None, trains("Passes, or auto.", "NUMBER", "auto, with --target 30", parser=epochs_of)
+        Any, trains("Passes, or auto.", "NUMBER", "auto, with --target 30", parser=epochs_of)
     ] = None
-    lr: Annotated[Numbers | None, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
+    lr: Annotated[Any, trains("Learning rate.", "NUMBER", "0.001", parser=numbers)] = None
     batch_size: Annotated[int | None, trains("Graphs per step.", "128, with --target auto")] = None
-    weight_decay: Annotated[Numbers | None, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None
+    weight_decay: Annotated[Any, trains("L2 penalty.", "NUMBER", "0", parser=numbers)] = None
     memory_mb: Annotated[float | None, trains("Memory for scores.", "512")] = None
     device: Annotated[str | None, trains("auto, cpu, cuda ...", "auto")] = None
     seed: Annotated[int | None, trains("Seed of everything random.", "0")] = None
@@ -275,7 +267,7 @@ class LabelOptions:
     target: Annotated[str | None, learns("Columns to predict, or all; empty is unlabelled.", "A,B")] = None
     task: Annotated[Kind | None, learns("What they hold.", "by the column")] = None
     objective: Annotated[Objective | None, learns(OBJECTIVES, "NAME", "auto")] = None
-    lam: Annotated[Numbers | None, learns(LAM, "NUMBER", "0.001", parser=numbers)] = None
+    lam: Annotated[Any, learns(LAM, "NUMBER", "0.001", parser=numbers)] = None
     labelled: Annotated[int | None, learns("Use only so many labels.", "all")] = None
     unlabelled: Annotated[str | None, learns("A value that means unlabelled.", "VALUE")] = None
     validation: Annotated[float | None, learns("Share or count to choose by.", HELD_OUT)] = None

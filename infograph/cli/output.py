@@ -37,10 +37,9 @@ Output = tuple[Any, Sequence[str | Table]]
 def show(as_json: bool, content: Any, lines: Iterable[str | Table]) -> None:
     """A result as JSON, in which a number that is none is null, or as people read it."""
     if as_json:
-        from infograph.io import json_ready
+        from infograph.io import without_nan
 
-        plain = json.loads(json.dumps(json_ready(content)), parse_constant=lambda _: None)
-        print(json.dumps(plain, indent=1, ensure_ascii=False))
+        print(json.dumps(without_nan(content), indent=1, ensure_ascii=False))
         return
     console = Console(highlight=False)
     for line in lines:
@@ -83,26 +82,21 @@ def score_table(head: str, rows: Iterable[Row], scoring: str = "accuracy") -> Ta
 
 def error_table(rows: Sequence[ErrorRow]) -> Table:
     """Figures of methods, the first of which is the model; of many columns of classes only their mean."""
-    from infograph.data.units import split_header
-    from infograph.learn.judging import AUC, PRECISION, RMSE, in_digits
+    from infograph.learn.judging import PRECISION, deciding, in_digits
+    from infograph.learn.training import overview
 
-    means = [row for row in rows if row.target.startswith("mean of ")]
-    rows = means or rows
+    rows = overview(rows)
     figures = list(rows[0].test)
-    chosen = RMSE if RMSE in figures else AUC if AUC in figures else figures[0]
+    chosen = deciding(figures)
 
     def number(value: float, name: str) -> str:
         return f"{100 * value:.1f}" if name == WRONG and value == value else in_digits(value, name)
 
-    def named(row: ErrorRow) -> str:
-        plain = row.unit in ("", WRONG) or split_header(row.target)[1]
-        return row.target if plain else f"{row.target} [{row.unit}]"
-
     several = len({row.target for row in rows}) > 1
-    head = [*(["target"] * several), "method" if several else named(rows[0])]
+    head = [*(["target"] * several), "method" if several else rows[0].title]
     lines = [
         [
-            *([named(row)] * several),
+            *([row.title] * several),
             row.method,
             *(number(row.test[name], name) for name in figures),
             number(row.validation[chosen], chosen),

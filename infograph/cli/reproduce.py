@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from infograph.progress import ProgressReport, say
 
 if TYPE_CHECKING:
     from infograph.cells import Cell, Result
-    from infograph.evaluate.published import Figure
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
@@ -148,13 +146,11 @@ def table1(
     Examples:
         infograph reproduce table1 --data MUTAG --method wl,infograph --budget 10m
     """
-    from infograph.cells import pick_names
     from infograph.evaluate.published import paper_table1
     from infograph.paper.table1 import METHODS, SMALL, row_titles, table1_cells
 
-    known = paper_table1().datasets
-    columns = SMALL if data == "small" else pick_names("data set", opt.names(data) or [], known)
-    rows = pick_names("method", opt.names(method) or [], METHODS)
+    columns = SMALL if data == "small" else _pick("data set", data, dict.fromkeys(paper_table1().datasets))
+    rows = _pick("method", method, METHODS)
     found = running.run([table1_cells(columns, rows, range(repeats))])
     shown = tuple(PROTOCOLS) if protocol == "both" else (protocol,)
     return _accuracies(found, row_titles(), shown)
@@ -173,18 +169,16 @@ def variants(
     Examples:
         infograph reproduce variants --data MUTAG --variant unscaled,mean --repeats 1
     """
-    from infograph.cells import pick_names
     from infograph.paper.table1 import SMALL, VARIANTS, variant_cells
 
-    columns = pick_names("data set", opt.names(data) or [], SMALL)
-    rows = pick_names("variant", opt.names(variant) or [], VARIANTS)
+    columns, rows = _pick("data set", data, dict.fromkeys(SMALL)), _pick("variant", variant, VARIANTS)
     found = running.run([variant_cells(columns, rows, range(repeats))])
     return _accuracies(found, {name: each.title for name, each in VARIANTS.items()}, tuple(PROTOCOLS))
 
 
 def _accuracies(found: Sequence[Result], titles: Mapping[str, str], shown: Sequence[str]) -> Output:
     """Figures by some protocols, and the paper's."""
-    from infograph.evaluate.published import paper_score
+    from infograph.evaluate.published import figure_text, paper_score
     from infograph.paper.table1 import collect, group
 
     rows, lines = [], []
@@ -197,17 +191,10 @@ def _accuracies(found: Sequence[Result], titles: Mapping[str, str], shown: Seque
             row |= {name: (100 * scores[name].mean, 100 * scores[name].std) for name in shown}
             row |= {"settings": len(evaluation.candidates), "repeats": len(evaluation.seeds), "empty": ""}
         rows.append(row)
-        figures = (_figure(row.get(name)) for name in (*shown, "published"))
+        figures = (figure_text(row.get(name)) for name in (*shown, "published"))
         lines.append((data, title, *figures, row["empty"] or f"{row['settings']} x {row['repeats']}"))
     head = ("data", "method", *(PROTOCOLS[name] for name in shown), "paper, %", "runs")
     return rows, [table(head, lines, texts=(1, len(head) - 1)), LEGEND]
-
-
-def _figure(value: Figure | None) -> str:
-    if value is None:
-        return ""
-    mean, deviation = value
-    return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
 
 
 @reproduce.command()
@@ -257,16 +244,13 @@ def vectors(
     Examples:
         infograph reproduce vectors --data MUTAG --method untrained,paper --seeds 0-1
     """
-    from infograph.cells import pick_names
     from infograph.evaluate import Evaluation, merge
     from infograph.paper.vectors import METHODS, SETS, vector_cells
 
-    role = [name for name, each in SETS.items() if each.role == data]
-    columns = role or pick_names("data set", opt.names(data) or [], SETS)
-    rows = pick_names("method", opt.names(method) or [], METHODS)
+    columns, rows = _pick("data set", data, SETS), _pick("method", method, METHODS)
     found = running.run([vector_cells(columns, rows, _seeds(seeds))])
     lines, content = [], []
-    for (name, of), results in sorted(_by_method(found).items()):
+    for (name, of), results in _by_method(found):
         known = [Evaluation.from_dict(each["evaluation"]) for each in results if "evaluation" in each]
         score = merge(known).leak_free() if known else None
         content.append({"data": name, "method": of, "score": None if score is None else score.in_table[:2]})
@@ -289,20 +273,25 @@ def predictions(
     """
     import numpy as np
 
-    from infograph.cells import pick_names
     from infograph.paper.predictions import METHODS, SETS, prediction_cells
 
-    role = [name for name, each in SETS.items() if each.role == data]
-    columns = role or pick_names("set", opt.names(data) or [], SETS)
-    rows = pick_names("method", opt.names(method) or [], METHODS)
+    columns, rows = _pick("set", data, SETS), _pick("method", method, METHODS)
     found = running.run([prediction_cells(columns, rows, _seeds(seeds))])
     lines, content = [], []
-    for (name, of), results in sorted(_by_method(found).items()):
+    for (name, of), results in _by_method(found):
         scores = np.array([each["test"] for each in results])
         content.append({"data": name, "method": of, "figure": SETS[name].figure, "scores": scores.tolist()})
         spread = f" ± {scores.std(ddof=1):.3g}" if len(scores) > 1 else ""
         lines.append((name, of, f"{scores.mean():.4g}{spread}", SETS[name].figure))
     return content, [table(("data", "method", "test", "figure"), lines, texts=(1, 3))]
+
+
+def _pick(what: str, given: str, known: Mapping[str, Any]) -> list[str]:
+    """Names as they were typed, "all" written out, or those of one role."""
+    from infograph.cells import pick_names
+
+    role = [name for name, each in known.items() if getattr(each, "role", None) == given]
+    return role or pick_names(what, opt.names(given) or [], known)
 
 
 def _seeds(text: str) -> range:
@@ -313,8 +302,9 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _by_method(found: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
+def _by_method(found: Sequence[Result]) -> list[tuple[tuple[str, str], list[Result]]]:
+    """Results by data set and method, in the order of their names."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for each in found:
         groups.setdefault((each["settings"]["data"], each["settings"]["method"]), []).append(each)
-    return groups
+    return sorted(groups.items())

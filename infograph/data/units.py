@@ -46,6 +46,11 @@ def split_header(header: str) -> tuple[str, str]:
     return (stem, unit) if stem and words and not phase and words <= SYMBOLS else (header, "")
 
 
+def with_unit(name: str, unit: str) -> str:
+    """A column's name with its unit behind it, unless the name ends in one."""
+    return name if not unit or split_header(name)[1] else f"{name} [{unit}]"
+
+
 def match_name(names: Iterable[str], wanted: str) -> str | None:
     """The name that is meant: `wanted` itself, or the only one that is `wanted` with a unit behind it."""
     names = list(names)

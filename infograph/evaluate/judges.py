@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,14 @@ SCORINGS = {
     "mae": Scoring(lambda expected, found: float(np.mean(np.abs(expected - found))), lower=True),
     "r2": Scoring(_r2),
 }
+
+
+class Judge(NamedTuple):
+    """A classifier or regressor by its name, and what is tried."""
+
+    name: str
+    grid: tuple[float, ...]  # smallest first
+    max_iter: int = 0  # bound on the iterations of a fit; 0 where it does not iterate
 
 
 class Space:
@@ -135,57 +143,39 @@ class Space:
 
 
 def score_grid(
-    judge: str,
-    space: Space,
-    targets: NDArray[Any],
-    grid: Sequence[float],
-    max_iter: int,
-    fit: Part,
-    judged: Part,
-    scoring: Scoring,
-    seed: int,
+    judge: Judge, space: Space, targets: NDArray[Any], fit: Part, judged: Part, scoring: Scoring, seed: int
 ) -> tuple[Floats, Rows]:
     """The score on the rows `judged`, and whether the fit to the rows `fit` stopped early, for every value of
     the grid. Targets are codes of classes, or numbers."""
-    scores, stopped = np.full(len(grid), np.nan), np.zeros(len(grid), np.int64)
+    scores, stopped = np.full(len(judge.grid), np.nan), np.zeros(len(judge.grid), np.int64)
     known, expected = targets[fit], targets[judged]
     if not len(known) or not len(expected):
         return scores, stopped
     if np.all(known == known[0]):  # nothing to learn
         scores[:] = scoring.score(expected, np.full(len(expected), known[0]))
         return scores, stopped
-    answers = _answers(judge, space, known, grid, max_iter, fit, judged, scoring.needs, seed)
+    answers = _answers(judge, space, known, fit, judged, scoring.needs, seed)
     for p, (answer, early) in enumerate(answers):
         scores[p], stopped[p] = scoring.score(expected, answer), early
     return scores, stopped
 
 
 def _answers(
-    judge: str,
-    space: Space,
-    known: NDArray[Any],
-    grid: Sequence[float],
-    max_iter: int,
-    fit: Part,
-    judged: Part,
-    needs: str,
-    seed: int,
+    judge: Judge, space: Space, known: NDArray[Any], fit: Part, judged: Part, needs: str, seed: int
 ) -> Iterator[tuple[NDArray[Any], bool]]:
     """Classes, ranks or numbers for every value of the grid, and whether the fit stopped early."""
-    matrix = space.matrix(judge)
-    if judge == "knn":
+    (name, grid, max_iter), matrix = judge, space.matrix(judge.name)
+    if name == "knn":
         for answer in _nearest(block(matrix, judged, fit), known, np.array(grid, np.int64), needs):
             yield answer, False
-    elif judge.startswith("ridge"):
-        for answer in _least_squares(space.solved(judge, fit), known, grid, judged, needs):
+    elif name.startswith("ridge"):
+        for answer in _least_squares(space.solved(name, fit), known, grid, judged, needs):
             yield answer, False
-    elif judge == "forest":
+    elif name == "forest":
         tested = np.arange(len(matrix))[judged][0] >= space.n_train
-        yield (
-            _forest(matrix[fit], known, matrix[judged], needs, TREES if tested else INNER_TREES, seed),
-            False,
-        )
-    elif judge == "logistic":
+        n_trees = TREES if tested else INNER_TREES
+        yield _forest(matrix[fit], known, matrix[judged], needs, n_trees, seed), False
+    elif name == "logistic":
         for C in grid:
             model = LogisticRegression(C=C, max_iter=max_iter).fit(matrix[fit], known)
             yield _ask(model, matrix[judged], needs), model.n_iter_.max() >= max_iter

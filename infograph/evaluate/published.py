@@ -6,6 +6,7 @@ They are facts about other people's runs, and are never shown as results of this
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -60,6 +61,13 @@ def paper_score(method: str, dataset: str) -> Figure | None:
     """
     cell = paper_table1().rows.get(method, {}).get(dataset)
     return cell if isinstance(cell, tuple) else None
+
+
+def figure_text(figure: Figure | None, digits: int = 2) -> str:
+    """ "87.60 ± 1.60"; without a deviation where there was one repeat, and empty without a figure."""
+    if figure is None:
+        return ""
+    return f"{figure[0]:.{digits}f}" + ("" if math.isnan(figure[1]) else f" ± {figure[1]:.{digits}f}")
 
 
 def _published(table: str) -> Any:

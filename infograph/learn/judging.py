@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -256,6 +256,11 @@ def _mean(values: Floats) -> Floats:
 def in_digits(value: float, name: str) -> str:
     """A figure as tables show it: errors with three digits, shares such as R2 with three decimals."""
     return "" if math.isnan(value) else f"{value:.3g}" if name in IN_UNITS else f"{value:.3f}"
+
+
+def deciding(figures: Iterable[str]) -> str:
+    """The figure by which methods are compared first."""
+    return next(name for name in (RMSE, AUC, WRONG) if name in figures)
 
 
 def mean_of(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import without_mark
-from infograph.data.units import graph_column, match_name, split_header
+from infograph.data.units import graph_column, match_name, split_header, with_unit
 from infograph.data.vectors import (
     PROBLEM,
     Embeddings,
@@ -65,8 +65,7 @@ class Predictions:
 
     def header(self, name: str) -> str:
         """A column's name with its unit, as a table of texts shows it."""
-        unit = self.units.get(name, "")
-        return name if not unit or split_header(name)[1] else f"{name} [{unit}]"
+        return with_unit(name, self.units.get(name, ""))
 
     def _repr_html_(self) -> str:
         first = [values[:MOST_ROWS].tolist() for values in self.columns.values()]

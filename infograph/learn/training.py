@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.data.labels import Task
 from infograph.data.molecules import SMILES
-from infograph.data.units import graph_column
+from infograph.data.units import graph_column, with_unit
 from infograph.errors import InfoGraphError, InvalidParameter, InvalidTarget, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
@@ -26,7 +26,7 @@ from infograph.learn.parts import Parts
 from infograph.learn.tune import Trial, grid_of
 from infograph.objectives.vectors import Vectors
 from infograph.parameters import changed, check_parameters, described
-from infograph.progress import Watcher, least_error, validation_unit
+from infograph.progress import WRONG, Watcher, least_error, validation_unit
 
 References = Literal["none", "usual", "all"]
 NAMES: dict[Task, tuple[str, str, str]] = {
@@ -222,6 +222,17 @@ class ErrorRow:
     unit: str
     validation: Figures
     test: Figures
+
+    @property
+    def title(self) -> str:
+        """The target with its unit."""
+        return with_unit(self.target, "" if self.unit == WRONG else self.unit)
+
+
+def overview(rows: Sequence[ErrorRow]) -> list[ErrorRow]:
+    """Of several columns of classes their mean alone, otherwise all."""
+    _, *others = dict.fromkeys(row.target for row in rows)
+    return [row for row in rows if row.target == mean_of(others)] or list(rows)
 
 
 def error_rows(method: str, model: GraphPredictor, parts: Parts, tested: Judged) -> list[ErrorRow]:

@@ -305,11 +305,8 @@ def node_type_findings(
     one graph are not independent: one huge graph is one observation.
     """
     tests = rank_sum(counts / np.maximum(sizes, 1), labels, n)
-    inside, nodes, overall = (
-        _sums(labels, n, counts),
-        _sums(labels, n, sizes),
-        _share(counts.sum(), sizes.sum()),
-    )
+    inside, nodes = _sums(labels, n, counts), _sums(labels, n, sizes)
+    overall = _share(counts.sum(), sizes.sum())
     return [
         Finding("node type", name, value, _share(k, m), overall, int(k), float(more), float(p))
         for k, m, more, p in zip(inside, nodes, *tests, strict=True)

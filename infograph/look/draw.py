@@ -12,7 +12,7 @@ from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name
 from infograph.data.schema import Schema
-from infograph.data.units import split_header
+from infograph.data.units import with_unit
 from infograph.errors import InvalidParameter
 from infograph.look.layout import Points, distinct, layout
 from infograph.look.molecules import LARGEST, draw_molecule, has_molecules, molecule_of
@@ -145,7 +145,7 @@ def _meaning(model: Any, graph: GraphSet, place: int) -> str:
         return "contribution to the mutual information"
     name, unit = model.target_names_[place], model.target_units_[place]
     if not hasattr(model, "classes_"):
-        return f"contribution to {name}" + (f" [{unit}]" if unit and not split_header(name)[1] else "")
+        return f"contribution to {with_unit(name, unit)}"
     told = model.classes_[1] if len(model.classes_) == 2 else model.predict(graph)[0]
     return f"contribution to the log-odds of {name} = {told}"
 

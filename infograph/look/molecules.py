@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, recode
 from infograph.data.molecules import BOND, ELEMENT, SMILES
-from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, score_colours, tell
+from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, rgb, score_colours, tell
 from infograph.notebook import Drawing
 
 LARGEST = 500  # atoms; a larger molecule is drawn, and described, as any other graph
@@ -234,8 +234,8 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     small = min(width, height) < THUMBNAIL
     drawer = rdMolDraw2D.MolDraw2DSVG(width, height)
     options: Any = drawer.drawOptions()
-    hues = {} if plain else {element: _rgb(theme.hues[place]) for element, place in HUES.items()}
-    options.setAtomPalette({-1: _rgb(theme.ink), **hues})
+    inks = {-1: theme.ink} | ({} if plain else {element: theme.hues[at] for element, at in HUES.items()})
+    options.setAtomPalette({each: tuple(part / 255 for part in rgb(ink)) for each, ink in inks.items()})
     options.clearBackground = False
     options.prepareMolsBeforeDrawing = False
     options.padding = 0.08 if plain else 0.05
@@ -246,8 +246,3 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     options.maxFontSize = 24
     options.addStereoAnnotation = False
     return drawer
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    return red, green, blue

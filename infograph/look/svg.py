@@ -109,7 +109,7 @@ def score_colours(
     both = low < 0 < high
     if both:
         low, high = -max(-low, high), max(-low, high)
-    ramp = RAMPS["diverging" if both else "sequential"][sum(_rgb(theme.ink)) > 3 * 128]
+    ramp = RAMPS["diverging" if both else "sequential"][sum(rgb(theme.ink)) > 3 * 128]
     width, height = size
     small = min(size) < THUMBNAIL
     letters, thickness, share, up = (8.0, 4.0, 0.42, 8.0) if small else (11.0, 8.0, 0.4, 20.0)
@@ -135,13 +135,14 @@ def score_colours(
 
 def _mixed(scores: NDArray[np.float64], low: float, high: float, ramp: tuple[str, ...]) -> list[str]:
     place = (scores - low) / (high - low) if high > low else np.ones(len(scores))
-    stops = np.array([_rgb(colour) for colour in ramp], np.float64)  # (stops, 3)
+    stops = np.array([rgb(colour) for colour in ramp], np.float64)  # (stops, 3)
     at = np.linspace(0, 1, len(stops))
     mixed = np.stack([np.interp(place, at, stops[:, k]) for k in range(3)], axis=1)
     return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(mixed).astype(int).tolist()]
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
+def rgb(colour: str) -> tuple[int, int, int]:
+    """ "#ff8000" -> 255, 128, 0."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 

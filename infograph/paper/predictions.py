@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
-from sklearn.metrics import roc_auc_score
 
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.cells import Cell, Result, parameters_of
@@ -32,6 +31,7 @@ from infograph.data.splits import (
 )
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.predictors import InfoGraphClassifier, InfoGraphRegressor
+from infograph.evaluate.judges import SCORINGS
 from infograph.objectives.vectors import Kind, Vectors
 from infograph.progress import Watcher
 from infograph.train.loop import Cosine
@@ -239,12 +239,7 @@ def figures(figure: str, found: NDArray[Any], given: NDArray[Any]) -> list[float
     scores = []
     for mine, true in zip(found.T, given.T, strict=True):
         there = ~np.isnan(true)
-        mine, true = mine[there], true[there]
-        if figure == "roc_auc":
-            scores.append(float(roc_auc_score(true, mine)) if len(np.unique(true)) == 2 else np.nan)
-        else:
-            wrong = np.abs(mine - true)
-            scores.append(float(np.sqrt((wrong**2).mean()) if figure == "rmse" else wrong.mean()))
+        scores.append(SCORINGS[figure].score(true[there], mine[there]))
     return scores
 
 

@@ -9,16 +9,15 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from statistics import mean, median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from infograph.cells import Result
 from infograph.evaluate import Evaluation
-from infograph.evaluate.compare import DEPTHS, EPOCHS, RATES
-from infograph.evaluate.published import Figure, paper_table1, paper_table2
-from infograph.io import replaced_file
-from infograph.look.svg import LIGHT
+from infograph.evaluate.published import figure_text, paper_table1, paper_table2
+from infograph.io import write_text
 from infograph.paper import table1, table2
-from infograph.report.figures import as_svg, history_figure, make_figure, strip
+from infograph.paper.figures import epochs_figure
+from infograph.report.figures import as_svg, history_figure
 from infograph.report.pages import Entry, Sheet, as_markdown, grid, plain, render, signed, text
 
 TITLE = "The paper's tables, measured again"
@@ -27,8 +26,6 @@ PAPER_EPOCHS = 500
 KINDS1 = ("leak-free", "paper's protocol", "the paper", "difference")
 KINDS2 = ("error", "ratio", "interval", "the paper", "difference")
 COLUMNS2 = {objective: table2.NAMES[objective] for objective in (*table2.OBJECTIVES, *table2.REFERENCES)}
-PANEL = 3.2, 2.5  # inches
-MARKERS, STYLES = ("o", "s", "^"), ("-", "--", ":")
 
 
 class Part(NamedTuple):
@@ -65,13 +62,13 @@ def write_report(results: Path, out: Path) -> Report:
         for sheet in part.sheets:
             lines += [as_markdown(sheet), ""]
         lines += [*(f"- {plain(remark)}" for remark in part.remarks), ""]
-    drawn = [figure for figure in (_epochs(accuracies), _convergence(errors)) if figure]
+    epochs = Part("Accuracy against epochs", [], remarks("epochs"), epochs_figure(accuracies))
+    drawn = [part for part in (epochs, _convergence(errors)) if part.figure]
     page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
     report = Report(out / "report.html", out / "tables.md", tuple(summary))
     out.mkdir(parents=True, exist_ok=True)
-    for path, content in ((report.page, page), (report.tables, "\n".join(lines))):
-        with replaced_file(path) as partial:
-            partial.write_text(content, encoding="utf-8")
+    write_text(report.page, page)
+    write_text(report.tables, "\n".join(lines))
     return report
 
 
@@ -173,10 +170,10 @@ def table1_sheet(table: table1.Table1) -> Sheet:
         cell = table[data, name]
         if not cell.planned:
             return text("")
-        theirs = figure(cell.published, 2) if isinstance(cell.published, tuple) else cell.published or ""
+        theirs = figure_text(cell.published) if isinstance(cell.published, tuple) else cell.published or ""
         if cell.ours is None or cell.leak_free is None:
             return text(absent(cell.found), "", theirs, "", cell.reason, look="absent")
-        lines = [figure(cell.leak_free, 2), figure(cell.ours, 2)]
+        lines = [figure_text(cell.leak_free), figure_text(cell.ours)]
         if cell.title in paper_table1().rows:
             lines.append(f"{INSIDE} {theirs}" if cell.inside else theirs)
             lines.append("" if cell.difference is None else signed(cell.difference, 2))
@@ -189,11 +186,6 @@ def best_accuracies(table: table1.Table1) -> dict[str, float]:
     """The best leak-free mean of every data set."""
     found = sorted((cell.leak_free[0], data) for (data, _), cell in table.items() if cell.leak_free)
     return {data: accuracy for accuracy, data in found}
-
-
-def figure(value: Figure, digits: int) -> str:
-    """ "87.6 ± 1.6"; without a deviation where there was one repeat."""
-    return f"{value[0]:.{digits}f}" + ("" if math.isnan(value[1]) else f" ± {value[1]:.{digits}f}")
 
 
 def rounded(value: float | None, digits: int) -> str:
@@ -273,8 +265,8 @@ def versus_sheet(table: table1.Table1) -> Sheet:
         p = f"{test.p_value:.3f}" if test.p_value >= 0.001 else "below 0.001"
         found = "better" if test.difference > 0 else "worse"
         found = found if test.p_value < 0.05 else "no difference found"
-        rows.append(tuple(map(text, (data, difference, interval, p, str(repeats), found))))
-    return Sheet(("data set", "difference, points", "95 % interval", "p", "repeats", ""), tuple(rows))
+        rows.append((data, difference, interval, p, str(repeats), found))
+    return Sheet.of(("data set", "difference, points", "95 % interval", "p", "repeats", ""), rows)
 
 
 def variants_sheet(table: table1.Table1) -> Sheet:
@@ -297,7 +289,7 @@ def variants_sheet(table: table1.Table1) -> Sheet:
             return text("")
         if cell.evaluation is None or cell.leak_free is None or cell.ours is None:
             return text(absent(cell.found), look="absent")
-        lines = [figure(cell.leak_free, 1), f"{cell.ours[0]:.1f}"]
+        lines = [figure_text(cell.leak_free, 1), f"{cell.ours[0]:.1f}"]
         base = table[data, table1.VARIANTS[name].method].evaluation if name in table1.VARIANTS else None
         if base is not None and set(base.seeds) & set(cell.evaluation.seeds):
             lines.append(signed(100 * _gain(cell.evaluation, base), 1))
@@ -396,10 +388,10 @@ def search_sheet(table: table2.Table2) -> Sheet:
     for cell, error in table.search:
         (what, value), chosen = table2.tried_what(cell), cell.key in keys
         shown = "not run" if error is None else "diverged" if math.isinf(error) else digits(error, 4)
-        begin = text(table2.NAMES[cell.settings["objective"]]), text(f"{what} {value:g}", look="kinds")
-        rows.append((*begin, text(shown, bold=chosen), text("chosen" * chosen)))
+        setting, name = text(f"{what} {value:g}", look="kinds"), table2.NAMES[cell.settings["objective"]]
+        rows.append((name, setting, text(shown, bold=chosen), "chosen" * chosen))
     error_of = f"validation error on {table2.SEARCHED}, {table2.UNITS[table2.SEARCHED]}"
-    return Sheet(("method", "setting", error_of, ""), tuple(rows))
+    return Sheet.of(("method", "setting", error_of, ""), rows)
 
 
 def cost1_sheet(table: table1.Table1) -> Sheet:
@@ -408,8 +400,8 @@ def cost1_sheet(table: table1.Table1) -> Sheet:
     for name, title in table1.row_titles().items():
         found = [table[data, name].found for data in names]
         seconds = (cost_of(each)[0] for each in found)
-        rows.append(tuple(map(text, (title, *seconds, cost_of(chain(*found))[1]))))
-    return Sheet(("seconds", *names, "peak, MB"), tuple(rows))
+        rows.append((title, *seconds, cost_of(chain(*found))[1]))
+    return Sheet.of(("seconds", *names, "peak, MB"), rows)
 
 
 def cost2_sheet(table: table2.Table2) -> Sheet:
@@ -417,8 +409,8 @@ def cost2_sheet(table: table2.Table2) -> Sheet:
     rows = []
     for objective, name in COLUMNS2.items():
         found = [r for (_, row), e in table.errors.items() if row == objective for r in e.results]
-        rows.append(tuple(map(text, (name, *cost_of(found), str(len(found) or "")))))
-    return Sheet(("method", "seconds", "peak, MB", "cells"), tuple(rows))
+        rows.append((name, *cost_of(found), str(len(found) or "")))
+    return Sheet.of(("method", "seconds", "peak, MB", "cells"), rows)
 
 
 def cost_of(results: Iterable[Result]) -> tuple[str, str]:
@@ -461,65 +453,17 @@ def provenance(results: Iterable[Result]) -> list[str]:
 def _later() -> Part:
     names, later = paper_table1().datasets, paper_table1().later
     rows = [(name, *(rounded(later[name][data], 2) for data in names)) for name in later]
-    sheet = Sheet(("method", *names), tuple(tuple(map(text, row)) for row in rows))
-    return Part("Published later by others; not measured here", [sheet], [paper_table1().later_note])
+    title, note = "Published later by others; not measured here", paper_table1().later_note
+    return Part(title, [Sheet.of(("method", *names), rows)], [note])
 
 
-def _convergence(table: table2.Table2) -> Part | None:
+def _convergence(table: table2.Table2) -> Part:
     target, row, _ = table2.DRAWN
     shown = table.drawn or next(iter(table.errors[target, row].results), None)
     if shown is None or not shown["history"]:
-        return None
+        return Part("Convergence")
     remark = (
         f"InfoGraph* on {target}, {len(shown['history'])} epochs: every term of the loss, and the error on "
         f"the {shown['settings']['schedule']:,} validation molecules that choose the epoch."
     )
     return Part("Convergence", [], [remark], as_svg(history_figure(shown["history"], shown["unit"])))
-
-
-def _epochs(table: table1.Table1) -> Part | None:
-    """A panel per data set: colours are learning rates, marks are depths, grey is the untrained encoder."""
-    courses = {data: course(table[data, table1.TRAINED]) for data in paper_table1().datasets}
-    drawn = {data: lines for data, lines in courses.items() if lines}
-    if not drawn:
-        return None
-    from matplotlib.lines import Line2D
-
-    across = min(len(drawn), 3)
-    down = -(-len(drawn) // across)
-    figure = make_figure(max(PANEL[0] * across, 5.5), PANEL[1] * down + 0.6)
-    for place, (data, lines) in enumerate(drawn.items()):
-        axes = figure.add_subplot(down, across, place + 1)
-        below = "epochs" if place >= len(drawn) - across else ""
-        strip(axes, data, below, "" if place % across else "accuracy, %")
-        untrained = table[data, table1.UNTRAINED].leak_free
-        if untrained is not None:
-            axes.axhline(untrained[0], color=LIGHT.missing, linewidth=2.0, zorder=1)
-        for (layers, lr), values in lines.items():
-            known = [(EPOCHS.index(epochs), value) for epochs, value in values.items()]
-            axes.plot(*zip(*known, strict=True), color=LIGHT.hues[RATES.index(lr)], **_depth_style(layers))
-        axes.set_xticks(range(len(EPOCHS)), [str(each) for each in EPOCHS])
-        axes.set_xlim(-0.15, len(EPOCHS) - 0.85)
-    handles = []
-    for place, (lr, depth) in enumerate(zip(RATES, DEPTHS, strict=True)):
-        handles.append(Line2D([], [], color=LIGHT.hues[place], linewidth=2.5, label=f"lr {lr:g}"))
-        handles.append(Line2D([], [], color=LIGHT.ink, label=f"{depth} layers", **_depth_style(depth)))
-    handles.append(Line2D([], [], color=LIGHT.missing, linewidth=2.0, label="untrained"))
-    look = {"loc": "outside lower left", "ncols": 4, "frameon": False, "fontsize": 8}
-    figure.legend(handles=handles, labelcolor=LIGHT.ink, **look)
-    return Part("Accuracy against epochs", [], remarks("epochs"), as_svg(figure))
-
-
-def _depth_style(layers: int) -> dict[str, Any]:
-    place = DEPTHS.index(layers)
-    return {"marker": MARKERS[place], "linestyle": STYLES[place], "markersize": 4, "linewidth": 1.4}
-
-
-def course(cell: table1.Accuracy) -> dict[tuple[int, float], dict[int, float]]:
-    """(layers, lr) -> mean outer accuracy after each number of epochs, C chosen on inner folds."""
-    lines: dict[tuple[int, float], dict[int, float]] = {}
-    for candidate in () if cell.evaluation is None else cell.evaluation.candidates:
-        of = dict(part.split("=") for part in candidate.setting.split())
-        line = lines.setdefault((int(of["layers"]), float(of["lr"])), {})
-        line[int(of["epochs"])] = 100 * float(candidate.chosen_outer.mean())
-    return lines

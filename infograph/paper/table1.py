@@ -18,9 +18,9 @@ from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
 from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate import Evaluation, compare, cross_validate, merge
-from infograph.evaluate.compare import Method, blames_method, represent
-from infograph.evaluate.evaluation import PairedTest, Score, paired_test
+from infograph.evaluate import Evaluation, PairedTest, Score, cross_validate, merge, paired_test
+from infograph.evaluate.methods import METHODS as COMPARED
+from infograph.evaluate.methods import Method, blames_method, represent
 from infograph.evaluate.published import Figure, paper_table1
 from infograph.io import read_json, replaced_file
 from infograph.parameters import changed
@@ -28,7 +28,7 @@ from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
 
 LATER = ("wl-oa", "ltp", "infograph-paper")  # not in the paper
-METHODS = {name: method for name, method in compare.METHODS.items() if name not in LATER}
+METHODS = {name: method for name, method in COMPARED.items() if name not in LATER}
 METHODS["nodes"] = Method("nodes", "number of nodes", {"default": lambda seed: LabelHistogram(())})
 PATHS, DEGREES = "dgk-paths", "dgk-degrees"  # rows of their own: the paper has the best of the others
 REPEATS, FOLDS, INNER_FOLDS = 5, 10, 5

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from infograph.baselines.base import GraphKernel
 from infograph.baselines.graph2vec import Graph2Vec
@@ -23,16 +22,16 @@ from infograph.baselines.profile import LocalTopologicalProfile
 from infograph.baselines.wl import OptimalAssignment, WeisfeilerLehman
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
-from infograph.data.fingerprints import Features, descriptor_names, molecule_features
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.splits import scaffold_groups
 from infograph.errors import InfoGraphError
 from infograph.estimators.architecture import GIN
-from infograph.estimators.folder import model_folder, pretrained_names, read_config
+from infograph.estimators.folder import pretrained_names
 from infograph.estimators.infograph import InfoGraph, UntrainedGIN
 from infograph.evaluate import Evaluation, cross_validate, merge, paired_test
-from infograph.evaluate.compare import blames_method, represent
 from infograph.evaluate.judges import SCORINGS
+from infograph.evaluate.methods import PRETRAINED as MODEL
+from infograph.evaluate.methods import Fingerprints, blames_method, carried, represent
 from infograph.io import read_json
 from infograph.look.describe import holm
 from infograph.objectives.infograph import MutualInformation
@@ -155,30 +154,6 @@ CANDIDATES: dict[str, Make] = {
 DEFAULT, DEFAULT_UNTRAINED = "default", "untrained default"  # what a user gets
 
 
-@dataclass(eq=False)
-class Fingerprints(BaseEstimator):  # type: ignore[misc]
-    """Morgan fingerprints and RDKit's descriptors as vectors."""
-
-    features: Features
-
-    def fit_transform(self, graphs: GraphSet) -> NDArray[Any]:
-        """One row per molecule."""
-        names = descriptor_names() if self.features == "counts+descriptors" else ()
-        return molecule_features(graphs, features=self.features, descriptors=names, smiles="smiles")
-
-
-@dataclass(eq=False)
-class Carried(BaseEstimator):  # type: ignore[misc]
-    """The vectors of a model that the package carries; nothing is fitted."""
-
-    name: str
-    sha256: str  # of its weights
-
-    def fit_transform(self, graphs: GraphSet) -> NDArray[Any]:
-        """One vector per graph."""
-        return InfoGraph.from_pretrained(self.name).transform(graphs)
-
-
 def _by_rounds(kernel: type[WeisfeilerLehman]) -> Make:
     return lambda seed, graphs: {f"rounds={n}": kernel(n, normalise=True) for n in (1, 3, 5)}
 
@@ -192,13 +167,13 @@ REFERENCES: dict[str, Make] = {
     "morgan counts": lambda seed, graphs: Fingerprints("counts"),
     "morgan counts + descriptors": lambda seed, graphs: Fingerprints("counts+descriptors"),
 }
-PRETRAINED, MODEL = "pre-trained", "molecules"
+PRETRAINED = "pre-trained"
 METHODS: dict[str, Make] = {
     **CANDIDATES,
     DEFAULT: lambda seed, graphs: InfoGraph(random_state=seed),
     DEFAULT_UNTRAINED: lambda seed, graphs: UntrainedGIN(random_state=seed),
     **REFERENCES,
-    PRETRAINED: lambda seed, graphs: Carried(MODEL, read_config(model_folder(MODEL))["sha256"]),
+    PRETRAINED: lambda seed, graphs: carried(),
 }
 
 

@@ -15,20 +15,11 @@ from infograph.data.graphset import GraphSet
 from infograph.data.labels import is_known
 from infograph.data.units import LABEL
 from infograph.errors import InvalidParameter
-from infograph.evaluate.compare import (
-    Compared,
-    Limits,
-    Protocol,
-    cells,
-    compare,
-    constant_line,
-    find_method,
-    head,
-    usual_methods,
-)
-from infograph.evaluate.evaluation import paired_test
+from infograph.evaluate import paired_test
+from infograph.evaluate.compare import Compared, Limits, Protocol, cells, compare, constant_line, head
 from infograph.evaluate.judges import SCORINGS
-from infograph.io import check_own, replaced_file
+from infograph.evaluate.methods import find_method, usual_methods
+from infograph.io import check_own, write_text
 from infograph.progress import Watch
 from infograph.report.pages import Sheet, as_markdown, bar, render, text
 
@@ -126,8 +117,7 @@ class Comparison:
         )
         out.mkdir(parents=True, exist_ok=True)
         for name, written in zip(FILES, contents, strict=True):
-            with replaced_file(out / name) as work:
-                work.write_text(written, encoding="utf-8")
+            write_text(out / name, written)
         return rows
 
 
@@ -158,10 +148,10 @@ def as_sheet(rows: Sequence[Compared], *, bars: bool = False) -> Sheet:
     for row in rows:
         name, figure, *figures, reason = cells(row)
         best = not row.empty and figure == cells(rows[0])[1]
-        last = bar(_length(row, rows[0])) if bars else text(reason)
         first = text(name, reason if bars else "", bold=best)
-        found.append((first, text(figure, bold=best), *map(text, figures), last))
-    return Sheet(head(rows), tuple(found))
+        last = bar(_length(row, rows[0])) if bars else reason
+        found.append((first, text(figure, bold=best), *figures, last))
+    return Sheet.of(head(rows), found)
 
 
 def _length(row: Compared, best: Compared) -> float:

@@ -129,16 +129,10 @@ def _scatter_classes(
     classes, known = count_classes(labels), is_known(labels)
     shown = [name for name, _ in classes[: MAX_GROUPS if len(classes) <= MAX_GROUPS else MAX_GROUPS - 1]]
     names = np.array([class_name(value) if there else "" for value, there in zip(labels, known, strict=True)])
-    groups = [
-        (
-            shorten(name),
-            known & (names == name),
-            LIGHT.hues[place % len(LIGHT.hues)],
-            MARKERS[place // 7],
-            place,
-        )
-        for place, name in enumerate(shown)
-    ]
+    groups = []
+    for place, name in enumerate(shown):
+        hue = LIGHT.hues[place % len(LIGHT.hues)]
+        groups.append((shorten(name), known & (names == name), hue, MARKERS[place // 7], place))
     rest = f"{len(classes) - len(shown)} other values"
     groups.append((rest, known & ~np.isin(names, shown), LIGHT.missing, "D", -1))
     groups.append(("no value", ~known, LIGHT.missing, ".", -1))
@@ -273,9 +267,13 @@ def history_of(path: str | Path) -> tuple[History, str]:
             raise InvalidFile(f"{path} has no history of a training run")
         return content["history"], str(content.get("unit", ""))
     model = load(path)
+    return model.history_, error_unit(model)
+
+
+def error_unit(model: Any) -> str:
+    """Of a model's validation error; empty where it predicts nothing."""
     units = getattr(model, "target_units_", None)
-    unit = "" if units is None else validation_unit(units, classes=hasattr(model, "classes_"))
-    return model.history_, unit
+    return "" if units is None else validation_unit(units, classes=hasattr(model, "classes_"))
 
 
 def draw_errors(

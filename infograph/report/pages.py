@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -57,6 +57,12 @@ class Sheet:
     head: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
 
+    @classmethod
+    def of(cls, head: Iterable[str], rows: Iterable[Iterable[Any]]) -> Self:
+        """Rows of cells, and of texts, which become cells."""
+        cells = (tuple(text(each) if isinstance(each, str) else each for each in row) for row in rows)
+        return cls(tuple(head), tuple(cells))
+
 
 def text(*lines: str, bold: bool = False, look: str = "") -> Entry:
     """A cell with these lines; lines at the end that are empty are left out."""
@@ -71,13 +77,13 @@ def bar(per_cent: float) -> Entry:
 
 def grid(
     head: Iterable[str],
-    rows: Mapping[Any, Iterable[Entry]],
+    rows: Mapping[Any, Iterable[Entry | str]],
     columns: Mapping[Any, str],
     entry: Callable[[Any, Any], Entry],
 ) -> Sheet:
     """A table of rows, each of which begins with cells that `head` names, by columns and their names."""
     filled = ((*begin, *(entry(row, column) for column in columns)) for row, begin in rows.items())
-    return Sheet((*head, *columns.values()), tuple(filled))
+    return Sheet.of((*head, *columns.values()), filled)
 
 
 def signed(value: float, digits: int) -> str:
@@ -114,25 +120,25 @@ def hits_page(title: str, hits: Hits, drawn: Mapping[Any, str]) -> str:
     for one in hits:
         query, rows = one.queries[0].item(), one.table()
         names = [name for name in rows[0] if name != "query"] if rows else ["rank", "id", "score"]
-        cells = [[text(cell_text(row[name])) for name in names] for row in rows]
+        cells: list[list[Any]] = [[cell_text(row[name]) for name in names] for row in rows]
         if SMILES.name in one.columns:
             names.insert(1, "")
             for row, own in zip(rows, cells, strict=True):
                 own.insert(1, Entry(picture=draw_molecule(str(row[SMILES.name]))))
-        sheet = Sheet(tuple(names), tuple(map(tuple, cells)))
-        sections.append((query, draw_molecule(drawn.get(query, "")), sheet))
+        sections.append((query, draw_molecule(drawn.get(query, "")), Sheet.of(names, cells)))
     return render("hits.html", title=title, sections=sections, score=SCORES[hits.metric])
 
 
 def draw_molecule(smiles: str) -> Markup:
-    """An image of a molecule, which cannot run anything; nothing for what is no SMILES, or without RDKit."""
+    """An image of a molecule; nothing for what is no SMILES, or without RDKit."""
+    return picture([smiles], 0, smiles)
+
+
+def picture(graphs: Any, index: int, words: str) -> Markup:
+    """One graph as an image, which cannot run anything, described in words; nothing if it cannot be drawn."""
     try:
-        return picture(draw_graph(as_graphset([smiles]), 0, size=(WIDTH, HEIGHT)), smiles)
+        drawing = draw_graph(as_graphset(graphs), index, size=(WIDTH, HEIGHT))
     except InfoGraphError:
         return Markup("")
-
-
-def picture(drawing: str, words: str) -> Markup:
-    """An SVG as an image, described in words."""
     data = base64.b64encode(drawing.encode()).decode()
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(words, data)

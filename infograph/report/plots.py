@@ -15,12 +15,11 @@ from infograph.data.labels import class_targets, numeric_targets
 from infograph.data.units import match_name
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.estimators.base import GraphPredictor
-from infograph.evaluate.evaluation import PairedTest
+from infograph.evaluate import PairedTest
 from infograph.evaluate.judges import SCORINGS
 from infograph.look.project import Method, choose_method, project
 from infograph.look.svg import LIGHT, shorten
-from infograph.progress import validation_unit
-from infograph.report.figures import PANEL, columns_of, draw_course, draw_errors, draw_map, strip
+from infograph.report.figures import PANEL, columns_of, draw_course, draw_errors, draw_map, error_unit, strip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,9 +40,7 @@ def plot_history(model: Any, *what: str, ax: Any = None) -> Any:
         The Axes where one figure is drawn, else an array of them, as `pyplot.subplots` has it.
     """
     history = getattr(model, "history_", model if isinstance(model, Sequence) else [])
-    units = getattr(model, "target_units_", None)
-    unit = "" if units is None else validation_unit(units, classes=hasattr(model, "classes_"))
-    columns = columns_of(history, unit)
+    columns = columns_of(history, error_unit(model))
     for name in what:
         if not any(name in record for record in history):
             have = ", ".join(dict.fromkeys(key for record in history for key in record if key != "epoch"))

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from infograph.data.graphset import GraphSet
+from infograph.data.labels import encode_labels, is_continuous, is_known
+from infograph.data.units import LABEL
 from infograph.data.vectors import Embeddings, write_embeddings
 from infograph.errors import InvalidParameter
 from infograph.estimators.folder import check_model_folder
 from infograph.estimators.infograph import MOST_EPOCHS, InfoGraph
 from infograph.evaluate import Evaluation, PairedTest, cross_validate, paired_test
-from infograph.evaluate.compare import Target
-from infograph.evaluate.cross_validation import check_names
-from infograph.evaluate.evaluation import Row
+from infograph.evaluate.evaluation import Plan, Row
+from infograph.evaluate.inputs import check_names
 from infograph.evaluate.published import Figure, paper_score
-from infograph.io import check_own, check_writable, replaced_file
+from infograph.io import check_own, check_writable, write_text
 from infograph.look.project import NAMES, Method, choose_method, project
 from infograph.parameters import described
 from infograph.progress import Progress, Watch
@@ -137,7 +138,7 @@ def study(
     if repeats < 1:
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")
     method = choose_method(len(graphs), method)
-    target = Target.of(graphs, folds, inner_folds)
+    label, judged, notes = _judged(graphs, folds, inner_folds)
     if Path(out).is_file():
         raise InvalidParameter(f"{out} is a file; a study is written to a folder")
     check_own(Path(out), FILES, "results.json", {"source", "graphs", "table", "settings"})
@@ -145,14 +146,14 @@ def study(
     check_model_folder(Path(out) / "model")
     make_figure(1, 1)  # before the work that only matplotlib can finish
     clock = [time.perf_counter()]
-    models, vectors = _train(estimator, graphs, repeats if target.judged is not None else 1, watch)
+    models, vectors = _train(estimator, graphs, repeats if judged is not None else 1, watch)
     clock.append(time.perf_counter())
     evaluation = None
-    if target.judged is not None:
+    if judged is not None:
         watch.stage("cross-validation", 2 * repeats * folds)
         evaluation = cross_validate(
-            {setting: [each[target.judged] for each in made] for setting, made in vectors.items()},
-            target.values[target.judged],
+            {setting: [each[judged] for each in made] for setting, made in vectors.items()},
+            graphs.values("graph", label)[judged],
             classifiers=classifiers,
             repeats=repeats,
             folds=folds,
@@ -167,21 +168,38 @@ def study(
     clock.append(time.perf_counter())
     found = Study(
         name=name,
-        label=target.column,
+        label=label,
         graphs=graphs,
         model=models[0],
-        embeddings=Embeddings.of(
-            graphs, vectors["InfoGraph"][0], columns=[target.column] * bool(target.column)
-        ),
+        embeddings=Embeddings.of(graphs, vectors["InfoGraph"][0], columns=[label] * bool(label)),
         points=points,
         method=method,
         evaluation=evaluation,
         published=paper_score("InfoGraph", name),
-        notes=target.notes,
+        notes=notes,
         seconds=dict(zip(("training", "cross-validation", "map"), np.diff(clock).tolist(), strict=True)),
     )
     _write(found, Path(out))
     return found
+
+
+def _judged(
+    graphs: GraphSet, folds: int, inner_folds: int
+) -> tuple[str, NDArray[np.bool_] | None, tuple[str, ...]]:
+    """The column of the labels, which graphs (G,) are evaluated, if any, and what a reader must know.
+
+    Classes that are too small for that many folds are refused.
+    """
+    if graphs.schema.column("graph", LABEL) is None:
+        return "", None, ("The graphs have no labels, so nothing was predicted.",)
+    values = graphs.values("graph", LABEL)
+    if is_continuous(values):
+        return LABEL, None, ("The labels are measured values and no classes, so no accuracy was measured.",)
+    known = is_known(values)
+    Plan.of(*encode_labels(values[known]), folds, inner_folds)
+    missing = int(np.count_nonzero(~known))
+    note = f"{missing:,} graphs without a label took part in the training and not in the evaluation."
+    return LABEL, known, (note,) if missing else ()
 
 
 def _train(
@@ -212,8 +230,7 @@ def _write(study: Study, out: Path) -> None:
     vectors, drawing, results, report = (out / name for name in FILES)
     write_embeddings(study.embeddings, vectors)
     write_figure(map_figure(study.points, study.labels, title=study.name, column=study.label), drawing)
-    with replaced_file(results) as work:
-        work.write_text(json.dumps(study.to_dict(), indent=1) + "\n", encoding="utf-8")
+    write_text(results, json.dumps(study.to_dict(), indent=1) + "\n")
     used: list[str] = [] if study.evaluation is None else [c.classifier for c in study.evaluation.candidates]
     about = describe_graphs(study.graphs)
     about.pop("kind")
@@ -228,14 +245,13 @@ def _write(study: Study, out: Path) -> None:
         classifiers=" or ".join(CLASSIFIERS.get(name, name) for name in dict.fromkeys(used)),
         graphs=in_words(about),
     )
-    with replaced_file(report) as work:
-        work.write_text(page, encoding="utf-8")
+    write_text(report, page)
 
 
 def _accuracies(rows: Sequence[Row]) -> Sheet:
     lines = []
     for place, row in enumerate(rows):
         deviations = ["" if d != d else f"± {d:.1f}" for d in (row.std, row.std_folds)]
-        figures = map(text, (f"{row.mean:.1f} %", *deviations))
-        lines.append((text(row.method, row.note, bold=place == 0), *figures, bar(row.mean)))
-    return Sheet(("method", "accuracy", "over repeats", "over folds", ""), tuple(lines))
+        name = text(row.method, row.note, bold=place == 0)
+        lines.append((name, f"{row.mean:.1f} %", *deviations, bar(row.mean)))
+    return Sheet.of(("method", "accuracy", "over repeats", "over folds", ""), lines)

@@ -15,17 +15,15 @@ from scipy.stats import binom
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import SMILES
 from infograph.data.units import split_header
-from infograph.errors import InfoGraphError
 from infograph.estimators.labelled import SemiSupervised
-from infograph.io import json_ready, replaced_file
-from infograph.learn.judging import AUC, IN_UNITS, RMSE, in_digits, mean_of
-from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, title_of, unit_of
-from infograph.look.draw import draw_graph
+from infograph.io import without_nan, write_text
+from infograph.learn.judging import AUC, IN_UNITS, RMSE, deciding, in_digits
+from infograph.learn.training import LEVEL, ErrorRow, Learned, label_curve, overview, title_of, unit_of
 from infograph.look.svg import LIGHT, shorten
 from infograph.parameters import described
 from infograph.progress import WRONG
 from infograph.report.figures import as_svg, draw_errors, history_figure, make_figure, strip
-from infograph.report.pages import HEIGHT, WIDTH, Sheet, as_markdown, picture, render, text
+from infograph.report.pages import Sheet, as_markdown, picture, render, text
 
 WORST = 6  # graphs that are drawn
 MORE = 100  # labels that an extrapolation asks about
@@ -81,11 +79,9 @@ def write_report(
     card = (folder / "README.md").read_text(encoding="utf-8")
     beside = "## Columns of the graphs"
     card = card.replace(beside, _card(learned, *said) + beside, 1)
-    plain = json.loads(json.dumps(json_ready(results)), parse_constant=lambda _: None)
-    files = {"report.html": page, "results.json": json.dumps(plain, indent=1) + "\n", "README.md": card}
-    for name, content in files.items():
-        with replaced_file(folder / name) as work:
-            work.write_text(content, encoding="utf-8", errors="replace")
+    content = json.dumps(without_nan(results), indent=1) + "\n"
+    for name, written in (("report.html", page), ("results.json", content), ("README.md", card)):
+        write_text(folder / name, written, errors="replace")
     return folder / "report.html"
 
 
@@ -180,13 +176,12 @@ def _shown(value: float, name: str) -> str:
 
 def _sheets(rows: Sequence[ErrorRow]) -> list[tuple[str, Sheet]]:
     """Methods by figures, per target; of several columns of classes their mean, and each by methods."""
-    targets = list(dict.fromkeys(row.target for row in rows))
-    means = [name for name in targets if name == mean_of(targets[1:])]
+    targets, shown = dict.fromkeys(row.target for row in rows), overview(rows)
     made = []
-    for target in means or targets:
-        own = [row for row in rows if row.target == target]
+    for target in dict.fromkeys(row.target for row in shown):
+        own = [row for row in shown if row.target == target]
         figures = list(own[0].test)
-        chosen = RMSE if RMSE in figures else AUC if AUC in figures else WRONG
+        chosen = deciding(figures)
         best = {
             name: (min if name in (*IN_UNITS, WRONG) else max)(row.test[name] for row in own)
             for name in figures
@@ -195,21 +190,20 @@ def _sheets(rows: Sequence[ErrorRow]) -> list[tuple[str, Sheet]]:
             (
                 text(row.method, "this model" if place == 0 else ""),
                 *(text(_shown(row.test[name], name), bold=row.test[name] == best[name]) for name in figures),
-                text(_shown(row.validation[chosen], chosen)),
+                _shown(row.validation[chosen], chosen),
             )
             for place, row in enumerate(own)
         ]
         names = [name.removeprefix("% ") for name in figures]
-        unit = "" if own[0].unit in ("", WRONG) or split_header(target)[1] else f" [{own[0].unit}]"
         head = ("method", *names, f"{chosen.removeprefix('% ')}, validation")
-        made.append((f"{target}{unit}, test graphs", Sheet(head, tuple(lines))))
-    if means:
-        methods = list(dict.fromkeys(row.method for row in rows))
+        made.append((f"{own[0].title}, test graphs", Sheet.of(head, lines)))
+    if len(shown) < len(rows):
+        methods = dict.fromkeys(row.method for row in rows)
         each = [
-            (text(target), *(text(_shown(row.test[AUC], AUC)) for row in rows if row.target == target))
-            for target in targets[1:]
+            (target, *(_shown(row.test[AUC], AUC) for row in rows if row.target == target))
+            for target in list(targets)[1:]
         ]
-        made.append(("Test ROC-AUC of every column", Sheet(("column", *methods), tuple(each))))
+        made.append(("Test ROC-AUC of every column", Sheet.of(("column", *methods), each)))
     return made
 
 
@@ -220,8 +214,8 @@ def _confusion(learned: Learned) -> Sheet:
     for place, name in enumerate(names):
         found = np.bincount(said[given == place].astype(np.int64), minlength=len(names)).tolist()
         cells = (text(f"{n:,}" if n else "", bold=at == place) for at, n in enumerate(found))
-        rows.append((text(name), *cells))
-    return Sheet(("is, predicted as", *names), tuple(rows))
+        rows.append((name, *cells))
+    return Sheet.of(("is, predicted as", *names), rows)
 
 
 # ---- figures
@@ -342,11 +336,8 @@ def _drawn(learned: Learned, graphs: GraphSet, row: int, target: int) -> dict[st
     if learned.bounds is not None:
         low, high = (each[row, target] for each in learned.bounds)
         lines.append(f"{_percent(LEVEL)} interval: {low:.3g} to {high:.3g}")
-    try:
-        drawing = picture(draw_graph(graphs, row, size=(WIDTH, HEIGHT)), str(graphs.ids[row]))
-    except InfoGraphError:
-        drawing = Markup("")
-    return {"drawing": drawing, "id": str(graphs.ids[row]), "lines": lines}
+    own = str(graphs.ids[row])
+    return {"drawing": picture(graphs, row, own), "id": own, "lines": lines}
 
 
 # ---- how the error falls with labels

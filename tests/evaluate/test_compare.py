@@ -15,19 +15,17 @@ from infograph.errors import InfoGraphError, InvalidParameter
 from infograph.evaluate import compare as comparing
 from infograph.evaluate import cross_validate
 from infograph.evaluate.compare import (
-    METHODS,
-    MORE,
     Compared,
     Failed,
     Limits,
     Protocol,
-    Ready,
     Stopped,
     compare,
-    represent,
     represent_isolated,
 )
-from infograph.evaluate.cross_validation import Gram, cross_predict
+from infograph.evaluate.cross_validation import cross_predict
+from infograph.evaluate.inputs import Gram
+from infograph.evaluate.methods import METHODS, MORE, represent
 from infograph.progress import Watch
 from infograph.report.comparison import Comparison, as_sheet, ordered
 from infograph.report.pages import as_markdown
@@ -145,7 +143,7 @@ def test_measured_values_are_compared_by_their_errors(molecules, tmp_path):
     known = np.flatnonzero(~np.isnan(molecules.graph["logS"]))
     kept, values = molecules[known], molecules.graph["logS"][known]
     judging = {"repeats": 1, "folds": 3, "inner_folds": 2, "groups": scaffold_groups(kept)}
-    counts = Ready("atoms").fit_transform(kept)
+    counts = MORE["atoms"].settings["default"](0).fit_transform(kept)
     expected = cross_validate(counts, values, classifiers="ridge", **judging)
     gram = represent(METHODS["wl"].settings["default"](0), kept)
     assert by["atom counts"].mean == pytest.approx(expected.mean) and by["atom counts"].scoring == "rmse"
@@ -166,7 +164,7 @@ def test_several_columns_are_compared_by_the_mean_of_their_areas(molecules, tmp_
     assert {row.scoring for row in rows} == {"roc_auc"} and len(rows) == 2
     plain = next(row for row in rows if row.method == "atom counts")
     values = np.column_stack([molecules.graph["toxic"], molecules.graph["bitter"]])
-    counts = Ready("atoms").fit_transform(molecules)
+    counts = MORE["atoms"].settings["default"](0).fit_transform(molecules)
     keep = ~np.isnan(values).all(axis=1)
     expected = cross_validate(
         counts[keep], values[keep], classifiers="ridge", repeats=1, folds=3, inner_folds=2

@@ -9,8 +9,8 @@ import pytest
 
 from infograph.cells import as_text
 from infograph.evaluate import Evaluation
-from infograph.evaluate.compare import METHODS
 from infograph.evaluate.evaluation import Candidate, Plan
+from infograph.evaluate.methods import METHODS
 from infograph.paper.table1 import table1_cell, variant_cell
 from infograph.paper.table2 import SEARCH_EPOCHS, table2_cell
 

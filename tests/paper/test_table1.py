@@ -26,7 +26,7 @@ from infograph.errors import (
     TrainingDiverged,
 )
 from infograph.evaluate import Evaluation
-from infograph.evaluate.compare import METHODS
+from infograph.evaluate.methods import METHODS
 from infograph.paper import table1
 from infograph.paper.run import Durations, Status, run_grid
 from infograph.paper.table1 import (

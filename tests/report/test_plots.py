@@ -12,7 +12,7 @@ from infograph import plot_gains, plot_history, plot_map, plot_predictions
 from infograph.data.schema import Column
 from infograph.data.vectors import Embeddings
 from infograph.errors import InvalidParameter
-from infograph.evaluate.evaluation import PairedTest
+from infograph.evaluate import PairedTest
 from infograph.look.svg import LIGHT
 
 matplotlib.use("Agg")
