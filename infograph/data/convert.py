@@ -148,7 +148,7 @@ def from_objects(source: Any, options: ReadOptions, ids: Sequence[str | int] | N
     if not n_graphs:
         raise InvalidParameter(f"no graphs: nothing is in there; expected {ACCEPTED}")
     if ids is None and _is_a(source, "pandas", "Series"):
-        from infograph.data.frames import index_ids
+        from infograph.data.columns import index_ids
 
         ids = index_ids(source)
     if ids is not None and len(ids) != n_graphs:
@@ -494,6 +494,13 @@ def is_missing(value: object) -> bool:
     """None, NaN of any width, an empty text, and pandas' own marks for a missing value."""
     nan = isinstance(value, float | np.floating) and math.isnan(value)
     return value is None or nan or (isinstance(value, str) and not value) or type(value).__name__ in PANDAS
+
+
+def is_value(value: Any) -> bool:
+    """Whether it can be in a column: a text, a number, or some numbers."""
+    return (
+        is_missing(value) or hasattr(value, "detach") or isinstance(value, (str, np.bool_, *NUMBERS, *FLOATS))
+    )
 
 
 def _from_tuple(pair: tuple[Any, ...]) -> Record:

@@ -6,7 +6,7 @@
 |-----------------------------------------|------------------------------------------------------------------|
 | None, NaN, pandas' NA, an empty text    | missing                                                          |
 | "nan" in a numpy array of texts         | missing: numpy makes it of a NaN; in a list it is a class        |
-| a cell of `MISSING` in a file ("NA" ...)| missing in a column of numbers (`infograph.data.read`)           |
+| a cell of `MISSING` in a file ("NA" ...)| missing in a column of numbers (`infograph.data.columns`)        |
 | the `unlabelled` value ("?", -999 ...)  | missing; -999, -999.0 and "-999" are the same                    |
 | -1 among classes                        | refused until `unlabelled=-1` says it is missing; a class where  |
 |                                         | the schema of the graphs lists it, or where graphs are judged by |

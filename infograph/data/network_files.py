@@ -20,32 +20,27 @@ import numpy as np
 from networkx.readwrite.graph6 import data_to_n
 from numpy.typing import NDArray
 
+from infograph.data.columns import in_file, with_columns
 from infograph.data.convert import (
     FLOATS,
     MANY,
     NUMBERS,
     PLAIN,
     Choice,
+    ReadOptions,
     Record,
     assemble,
     chosen,
     is_missing,
+    is_value,
     objects,
     records_of,
     taken_as_numbers,
     to_numpy,
 )
 from infograph.data.graphset import HALF, POSITIONS, GraphSet, Rejected, half_characters
-from infograph.data.read import (
-    ReadOptions,
-    delimiter,
-    in_file,
-    kind,
-    read_cells,
-    text_lines,
-    with_columns,
-)
 from infograph.data.schema import LEVELS, Column, Kind, Level, Schema
+from infograph.data.text_tables import delimiter, kind, read_cells, text_lines
 from infograph.data.units import LABEL, match_name
 from infograph.errors import ColumnWarning, InvalidFile, InvalidGraph, InvalidParameter
 from infograph.io import UNREADABLE, open_unpacked
@@ -59,8 +54,6 @@ TEXTS = {
     ".s6": lambda lines: nx.from_sparse6_bytes(_sparse6(lines).encode()),
 }
 HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
-ENDS = ("source", "src", "src_id", "from", "u"), ("target", "dst", "dst_id", "to", "v")
-GRAPH = ("graph", "graph_id")
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed")
 # What networkx says of odd files, by mistake too.
@@ -234,19 +227,6 @@ def looks_like_edges(cells: Sequence[str]) -> bool:
     if cells[0].casefold() in HEADERS:
         return len(cells) > 1
     return len(cells) in (2, 3) and all(isinstance(_value(cell), int) for cell in cells[:2])
-
-
-def called(names: Iterable[str], like: Sequence[str]) -> list[str]:
-    """The columns that are called so, in the order of `like`; "Compound ID" is called compound_id."""
-    plain = {name: re.sub(r"\s+", "_", name.strip()).casefold() for name in names}
-    return sorted((name for name in plain if plain[name] in like), key=lambda name: like.index(plain[name]))
-
-
-def edge_columns(names: Sequence[str]) -> tuple[str | None, str, str] | None:
-    """Which columns of a table of edges are graph (None: all edges are of one), source and target."""
-    source, target = (next(iter(called(names, like)), None) for like in ENDS)
-    graph = next(iter(called(names, GRAPH)), None)
-    return None if source is None or target is None else (graph, source, target)
 
 
 def _value(cell: str) -> int | float | str | None:
@@ -438,13 +418,6 @@ def decided(
         if level == "node" and given == "float" and name in POSITIONS:
             role = "position"
         yield Column(name, given, 1 if known is None else known.width, role=role)
-
-
-def is_value(value: Any) -> bool:
-    """Whether it can be in a column: a text, a number, or some numbers."""
-    return (
-        is_missing(value) or hasattr(value, "detach") or isinstance(value, (str, np.bool_, *NUMBERS, *FLOATS))
-    )
 
 
 def _attribute_kind(name: str, values: Sequence[Any]) -> Kind:

@@ -29,7 +29,6 @@ from infograph.data.graphset import (
 from infograph.data.labels import MISSING
 from infograph.data.read import ReadOptions, place_of
 from infograph.data.schema import LEVELS, Column, Schema
-from infograph.data.tables import Block, read_blocks
 from infograph.data.units import split_header
 from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
 from infograph.io import (
@@ -41,6 +40,7 @@ from infograph.io import (
     writing,
 )
 from infograph.progress import ShardProgress
+from infograph.scale.blocks import Block, read_blocks
 from infograph.scale.shards import BLOCK, Inputs, find_shards
 
 
