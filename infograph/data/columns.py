@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import is_missing, is_table, is_value, store_graph_column
+from infograph.data.convert import is_table
 from infograph.data.graphset import GraphSet, Rejected, check_texts
 from infograph.data.labels import MISSING
+from infograph.data.records import is_missing, is_value, store_graph_column
 from infograph.data.schema import Column
 from infograph.data.text_tables import delimiter, header, kind, text_lines
 from infograph.data.units import LABEL, match_name, split_header

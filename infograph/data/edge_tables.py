@@ -35,7 +35,10 @@ from infograph.data.columns import (
     numbers,
     with_columns,
 )
-from infograph.data.convert import (
+from infograph.data.graphset import GraphSet, IntArray, Rejected, check_texts, pointer
+from infograph.data.networks import decided
+from infograph.data.read import TABLES
+from infograph.data.records import (
     LARGEST,
     MANY,
     ReadOptions,
@@ -45,9 +48,6 @@ from infograph.data.convert import (
     objects,
     taken_as_numbers,
 )
-from infograph.data.graphset import GraphSet, IntArray, Rejected, check_texts, pointer
-from infograph.data.network_files import decided
-from infograph.data.read import TABLES
 from infograph.data.schema import Column, Kind, Level, Schema
 from infograph.data.text_tables import kind
 from infograph.data.units import match_name
@@ -311,7 +311,7 @@ def _stored(
         return is_number(of) or pa.types.is_integer(of)
 
     arrays, columns = {}, []
-    for column in decided(level, list(taken), getattr(options, level), options, weighs, kind_of):
+    for column in decided(level, list(taken), options, weighs, kind_of):
         arrays[column.name], stored = _stored_column(taken[column.name], column, level)
         columns.append(stored)
     return arrays, tuple(columns)

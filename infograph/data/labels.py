@@ -29,8 +29,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import is_missing, objects, store_graph_column, to_float
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.records import is_missing, objects, store_graph_column, to_float
 from infograph.data.schema import Category, Column
 from infograph.data.units import LABEL, match_name, split_header
 from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import Errors, Salts, check_errors, id_array, is_missing, nothing_left
 from infograph.data.graphset import HALF, GraphSet, IntArray, Rejected, half_characters, pointer
+from infograph.data.records import Errors, Salts, check_errors, id_array, is_missing, nothing_left
 from infograph.data.schema import Category, Column, Schema
 from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, MissingExtra
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import ReadOptions, Record, arcs_of, assemble, records_of, split_columns, to_numpy
 from infograph.data.graphset import GraphSet
+from infograph.data.records import ReadOptions, Record, arcs_of, assemble, records_of, split_columns, to_numpy
 from infograph.data.schema import LEVELS, Column, Level, Schema
 from infograph.errors import ColumnWarning, InvalidParameter, MissingExtra
 

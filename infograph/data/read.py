@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from infograph.data.columns import column_names, edge_columns
-from infograph.data.convert import Choice, Errors, Salts, from_objects, is_table
-from infograph.data.convert import ReadOptions as ReadOptions
+from infograph.data.convert import from_objects, is_table
 from infograph.data.graphset import MARKER, GraphSet, Rejected, open_graphs
 from infograph.data.qm9 import HARTREE, atomisation_energies, in_units
+from infograph.data.records import Choice, Errors, Salts
+from infograph.data.records import ReadOptions as ReadOptions
 from infograph.data.schema import Schema, no_column
 from infograph.data.text_tables import kind as kind
 from infograph.data.units import LABEL, graph_column, with_units

@@ -13,8 +13,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from infograph.data.convert import Errors
 from infograph.data.graphset import Rejected
+from infograph.data.records import Errors
 from infograph.errors import InvalidFile
 from infograph.io import open_unpacked
 

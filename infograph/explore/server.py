@@ -31,12 +31,13 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import infograph
-from infograph.data.convert import Errors, as_graphset
+from infograph.data.convert import as_graphset
 from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.molecules import SMILES
 from infograph.data.network_files import NETWORKS, TEXTS, XML
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES
+from infograph.data.records import Errors
 from infograph.data.schema import Schema
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.base import GraphPredictor
