@@ -24,9 +24,10 @@ from infograph.cells import Cell, Result, parameters_of, peak_mb, run_cell
 from infograph.data.convert import as_graphset
 from infograph.data.fingerprints import descriptor_names, molecule_features
 from infograph.data.graphset import GraphSet, fingerprint, open_graphs, save_graphs
-from infograph.data.labels import encode_labels, is_continuous, is_known
+from infograph.data.labels import is_continuous, is_known
 from infograph.data.molecules import SMILES
 from infograph.data.splits import scaffold_groups
+from infograph.data.targets import encode_labels
 from infograph.data.units import LABEL
 from infograph.data.vectors import data_frame, graph_values
 from infograph.errors import (

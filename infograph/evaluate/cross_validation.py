@@ -16,7 +16,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from infograph.data.labels import as_numbers, encode_labels, is_continuous, label_columns, missing
+from infograph.data.labels import is_continuous, missing
+from infograph.data.targets import as_numbers, encode_labels, label_columns
 from infograph.errors import InvalidParameter, TargetWarning
 from infograph.evaluate.evaluation import Candidate, Evaluation, Floats, Plan, Rows
 from infograph.evaluate.judges import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.convert import as_graphset
-from infograph.data.labels import class_targets, numeric_targets
+from infograph.data.targets import class_targets, numeric_targets
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.estimators.base import GraphPredictor
 from infograph.evaluate.evaluation import PairedTest
