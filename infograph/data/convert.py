@@ -124,10 +124,18 @@ def is_table(source: object) -> bool:
 FRAMES = (("pandas", "DataFrame"), ("polars", "LazyFrame"))
 STACKS = ((1, True), (3, False))  # arrays that hold one item per row: objects or texts, matrices
 COLUMNS = (("pandas", "Series"), ("polars", "Series"), ("pyarrow", "ChunkedArray"))
+BATCH = ("torch_geometric.data", "Batch")
+GRAPHS = (
+    BATCH,
+    ("torch_geometric.data", "Data"),
+    ("networkx", "Graph"),
+    ("igraph", "Graph"),
+    ("rdkit", "Mol"),
+)
 
 
 def _items(source: Any) -> list[Any]:
-    if _is_a(source, "torch_geometric.data", "Batch") or _is_single(source):
+    if _is_single(source):
         source = [source]
     if _is_a(source, "pyarrow", "ChunkedArray") or _is_a(source, "pyarrow", "Array"):
         source = source.to_pylist()
@@ -138,26 +146,16 @@ def _items(source: Any) -> list[Any]:
         what = f"an array of {source.dtype}, shape {source.shape}"
     if what:
         raise InvalidParameter(f"cannot read graphs from {what}; expected {ACCEPTED}")
-    return [graph for item in source for graph in _unpacked(item)]
+    return [each for item in source for each in (item.to_data_list() if _is_a(item, *BATCH) else [item])]
 
 
 def _is_single(source: object) -> bool:
     """Whether an object is one graph; a tuple that begins with an array is, a square array is, too."""
     if isinstance(source, np.ndarray):
         return source.ndim == 2 and source.shape[0] == source.shape[1] and source.dtype.kind in "iufb"
-    pair = isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape")
-    data = _is_a(source, "torch_geometric.data", "Data")
-    return pair or data or isinstance(source, nx.Graph) or _is_molecule(source) or _is_other(source)
-
-
-def _is_other(item: object) -> bool:
-    """Whether it is a graph of igraph, or a sparse matrix."""
-    return _is_a(item, "igraph", "Graph") or hasattr(item, "tocoo")
-
-
-def _unpacked(item: Any) -> list[Any]:
-    """The graphs of a PyG batch, as loaders give them; anything else is one graph."""
-    return list(item.to_data_list()) if _is_a(item, "torch_geometric.data", "Batch") else [item]
+    if isinstance(source, tuple):
+        return len(source) == 2 and hasattr(source[0], "shape")
+    return hasattr(source, "tocoo") or any(_is_a(source, *name) for name in GRAPHS)
 
 
 def _from_items(
@@ -168,7 +166,7 @@ def _from_items(
         from infograph.data.networks import from_networkx
 
         return from_networkx(items, options, ids=ids)
-    if isinstance(first, str) or _is_molecule(first):
+    if isinstance(first, str) or _is_a(first, "rdkit", "Mol"):
         from infograph.data.molecules import from_molecules
 
         return from_molecules(items, ids=ids, **options.of_molecules)
@@ -177,14 +175,10 @@ def _from_items(
 
         return from_pyg(items, options, ids)
     if isinstance(first, tuple):
-        return assemble(records_of(items, _from_tuple, ids), errors=options.errors, options=options)
+        return assemble(records_of(items, _from_tuple, ids), options)
     if isinstance(first, np.ndarray) or hasattr(first, "tocoo"):
         return _from_matrices(items, options, ids)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
-
-
-def _is_molecule(item: object) -> bool:
-    return _is_a(item, "rdkit", "Mol")
 
 
 def _is_a(item: object, package: str, name: str) -> bool:
@@ -219,7 +213,7 @@ def _from_matrices(items: Sequence[Any], options: ReadOptions, ids: Sequence[str
     if not weighted:
         read = [each if isinstance(each, Rejected) else replace(each, edge={}) for each in read]
     columns = Schema(edge=(Column("weight", "float", role="weight"),))
-    return assemble(read, errors=options.errors, columns=columns, options=options)
+    return assemble(read, options, columns=columns)
 
 
 def _from_matrix(matrix: Any) -> Record:

@@ -54,7 +54,7 @@ def from_networkx(
     networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
     known = Schema(tuple(_columns(networks, options, "node")), tuple(_columns(networks, options, "edge")))
     records = records_of(graphs, lambda graph: _record(graph, known), ids)
-    return assemble(records, errors=options.errors, columns=known)
+    return assemble(records, ReadOptions(options.errors), columns=known)  # what is chosen is known
 
 
 def _from_igraph(graph: Any) -> nx.Graph:

@@ -86,17 +86,12 @@ def records_of(
 
 
 def assemble(
-    records: Iterable[Record | Rejected],
-    *,
-    errors: Errors = "raise",
-    columns: Schema | None = None,
-    options: ReadOptions | None = None,
+    records: Iterable[Record | Rejected], options: ReadOptions | None = None, *, columns: Schema | None = None
 ) -> GraphSet:
     """Check every graph and join them.
 
     `columns` are those known beforehand; of the rest `options` choose some, and their kinds are inferred.
     """
-    check_errors(errors)
     known, options = columns or Schema(), options or ReadOptions()
     good: list[Record] = []
     rejected: list[Rejected] = []
@@ -105,14 +100,12 @@ def assemble(
         graph_id = index if record.graph_id is None else record.graph_id
         if isinstance(record, Rejected):
             problem = record.problem
-        else:
-            problem = _problem(record, good[:1], widths, known)
-        if problem and errors == "raise":
-            raise InvalidGraph(problem, index=index, graph_id=graph_id)
-        if problem:
-            rejected.append(Rejected(index, graph_id, problem))
-        elif isinstance(record, Record):
+        elif not (problem := _problem(record, good[:1], widths, known)):
             good.append(replace(record, graph_id=graph_id))
+            continue
+        if options.errors == "raise":
+            raise InvalidGraph(problem, index=index, graph_id=graph_id)
+        rejected.append(Rejected(index, graph_id, problem))
     if not good:
         raise nothing_left(rejected)
     arrays: dict[str, Any] = {level: {} for level in LEVELS}
