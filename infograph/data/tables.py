@@ -36,7 +36,7 @@ from infograph.data.columns import (
     with_columns,
 )
 from infograph.data.graphset import GraphSet, check_texts
-from infograph.data.molecules import from_molecules
+from infograph.data.molecules import from_molecules, rdkit
 from infograph.data.network_files import looks_like_edges
 from infograph.data.read import NODES, SDF_FILES, SMILES_FILES, ReadOptions
 from infograph.data.text_tables import Rows, cell_blocks, kind, text_lines, whole
@@ -46,7 +46,6 @@ from infograph.errors import (
     InvalidFile,
     InvalidGraph,
     InvalidParameter,
-    MissingExtra,
     SchemaMismatch,
 )
 
@@ -252,10 +251,7 @@ def _smi_rows(path: Path, size: int | None) -> Iterator[Rows]:
 
 def _sdf_rows(path: Path) -> Iterator[Rows]:
     """An SDF file: properties become columns, titles the ids."""
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
+    Chem, rdBase = rdkit("Chem"), rdkit("rdBase")
     text = "".join(text_lines(path))
     if "M  END" not in text:
         raise InvalidFile(f"{path} is truncated or no SDF file: it has no line 'M  END'")
