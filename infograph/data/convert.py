@@ -10,7 +10,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from infograph.data.graphset import GraphSet, Rejected, align, concatenate
+from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.joining import align, concatenate
 from infograph.data.records import (
     Choice,
     Errors,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet, IntArray, concatenate, pointer, ranges
+from infograph.data.graphset import GraphSet, IntArray, pointer, ranges
+from infograph.data.joining import concatenate
 from infograph.data.molecules import (
     ACCEPTOR,
     AROMATIC,

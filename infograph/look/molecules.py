@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet, recode
+from infograph.data.graphset import GraphSet
+from infograph.data.joining import recode
 from infograph.data.molecules import BOND, ELEMENT, SMILES
 from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, score_colours, tell
 from infograph.notebook import Drawing

@@ -17,15 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import (
-    GRAPHSET,
-    GraphSet,
-    joint_schema,
-    mark_graphs,
-    open_graphs,
-    recode,
-    save_graphs,
-)
+from infograph.data.graphset import GRAPHSET, GraphSet, mark_graphs, open_graphs, save_graphs
+from infograph.data.joining import joint_schema, recode
 from infograph.data.labels import MISSING
 from infograph.data.read import ReadOptions, place_of
 from infograph.data.schema import LEVELS, Column, Schema
