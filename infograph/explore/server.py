@@ -32,7 +32,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import infograph
 from infograph.data.convert import as_graphset
-from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.molecules import SMILES
 from infograph.data.network_files import NETWORKS, TEXTS, XML
@@ -48,6 +47,7 @@ from infograph.index import GraphIndex, Hits
 from infograph.index.graph_index import embedded, schema_of
 from infograph.jobs import OverLimit, limited
 from infograph.learn.predictions import ID, predict_table
+from infograph.look.molecules import recognise_atoms
 
 DRAWINGS = 512  # in memory; a molecule has some 5,000 characters, a large network 300,000
 MAX_LISTED = 200  # rows of a region that are listed
