@@ -17,11 +17,11 @@ from xml.etree.ElementTree import ParseError, iterparse
 import networkx as nx
 from networkx.readwrite.graph6 import data_to_n
 
-from infograph.data.columns import in_file, with_columns
+from infograph.data.columns import chosen_column, in_file, with_columns
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.networks import from_networkx
 from infograph.data.records import ReadOptions
-from infograph.data.text_tables import delimiter, kind, read_cells, text_lines
+from infograph.data.text_tables import cell_blocks, delimiter, kind, text_lines, whole
 from infograph.data.units import LABEL, match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 from infograph.io import UNREADABLE, open_unpacked
@@ -88,7 +88,10 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
 def _with_labels(
     graphs: GraphSet, files: Sequence[Path], ids: Sequence[str], path: Path, options: ReadOptions
 ) -> GraphSet:
-    cells, own = read_cells(path), {file.name: name for file, name in zip(files, ids, strict=True)}
+    cells, own = (
+        whole(path, cell_blocks(path)),
+        {file.name: name for file, name in zip(files, ids, strict=True)},
+    )
     (_, keys), *others = cells.columns.items()
     rows: dict[str, int] = {}
     for row, given in enumerate(keys):
@@ -98,9 +101,7 @@ def _with_labels(
             raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
         rows[graph_id] = row
     columns = {name: [values[rows[i]] if i in rows else "" for i in ids] for name, values in others}
-    label = match_name(columns, options.label or "label")
-    if label is None and options.label is not None:
-        raise InvalidParameter(f"label={options.label!r}: {path} has no such column, only {list(columns)}")
+    label = chosen_column(columns, options.label, "label", path) or match_name(columns, "label")
     return with_columns(graphs, columns, label, lambda index: f"file {ids[index]}")
 
 

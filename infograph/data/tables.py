@@ -39,7 +39,7 @@ from infograph.data.graphset import GraphSet, check_texts
 from infograph.data.molecules import from_molecules, rdkit
 from infograph.data.network_files import looks_like_edges
 from infograph.data.read import NODES, SDF_FILES, SMILES_FILES, ReadOptions
-from infograph.data.text_tables import Rows, cell_blocks, kind, text_lines, whole
+from infograph.data.text_tables import Rows, as_far_as, cell_blocks, kind, text_lines, whole
 from infograph.data.vectors import check_names
 from infograph.errors import (
     ColumnWarning,
@@ -232,18 +232,13 @@ def _parquet_rows(
 def _smi_rows(path: Path, size: int | None) -> Iterator[Rows]:
     """One molecule per line: a SMILES, then optionally white space and an id. A header line is tolerated."""
 
-    def filled() -> Iterator[tuple[int, str, str]]:
-        waiting: list[tuple[int, str, str]] = []  # blank lines at the end are no rows
+    def given() -> Iterator[tuple[int, str, str]]:
         for number, line in enumerate(text_lines(path), start=1):
-            smiles, *rest = line.split(maxsplit=1) or [""]
-            if number == 1 and smiles.casefold() in SMILES_NAMES:
-                continue
-            waiting.append((number, smiles, rest[0].strip() if rest else ""))
-            if smiles:
-                yield from waiting
-                waiting = []
+            smiles, own, *_ = *line.split(maxsplit=1), "", ""
+            if number > 1 or smiles.casefold() not in SMILES_NAMES:
+                yield number, smiles, own.strip()
 
-    rows = filled()
+    rows = as_far_as(given(), lambda row: bool(row[1]))
     while block := list(islice(rows, size)):
         lines, smiles, ids = (list(part) for part in zip(*block, strict=True))
         yield Rows({SMILES: smiles}, lines, molecules=smiles, smiles=SMILES, ids=ids)

@@ -356,7 +356,9 @@ def task_targets(
     coded = [_encode(values, there, name, graphs) for values, there, name in columns]
     found = {label for _, own in coded for label in own}
     two = tuple(classes) or tuple(sorted(found, key=lambda label: (_kind(label), label)))
-    _check_tasks(two, found, listed_in_schema=_are_categories(graphs, raw.names))
+    described = [graphs.schema.column("graph", name) for name in raw.names]
+    categories = all(column is not None and column.kind == "categorical" for column in described)
+    _check_tasks(two, found, listed_in_schema=categories)
     values = np.full(raw.values.shape, np.nan)
     for column, (codes, own) in enumerate(coded):
         values[:, column] = np.array([*map(two.index, own), np.nan])[codes]
@@ -383,11 +385,6 @@ def _check_tasks(two: Sequence[Category], found: set[Category], *, listed_in_sch
     strange = sorted(found - set(two), key=str)
     if strange:
         raise InvalidTarget(f"the class {strange[0]!r} is not among those of the training: {listed(two)}")
-
-
-def _are_categories(graphs: GraphSet, names: Sequence[str]) -> bool:
-    columns = [graphs.schema.column("graph", name) for name in names]
-    return all(column is not None and column.kind == "categorical" for column in columns)
 
 
 def label_columns(y: Any) -> list[NDArray[Any]]:

@@ -7,11 +7,11 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from infograph.data.graphset import Rejected
 from infograph.data.records import Errors
@@ -67,6 +67,7 @@ class Rows:
         return [wrong.get(row, molecule) for row, molecule in enumerate(self.molecules)]
 
 
+T = TypeVar("T")
 Row = tuple[int, list[str], str]  # the line on which it begins, cells, what is wrong with it
 
 
@@ -78,17 +79,9 @@ def cell_blocks(path: Path, size: int | None = None) -> Iterator[Rows]:
     """
     found = _rows(path)
     names = header(path, found)
-
-    def filled() -> Iterator[Row]:
-        waiting: list[Row] = []
-        for line, row, problem in found:
-            if row or len(names) == 1:
-                waiting.append((line, row or [""], problem))
-            if any(row):
-                yield from waiting
-                waiting = []
-
-    rows, width = filled(), len(names)
+    width = len(names)
+    given = ((line, row or [""], problem) for line, row, problem in found if row or width == 1)
+    rows = as_far_as(given, lambda row: any(row[1]))
     while block := list(islice(rows, size)):
         lines, cells, problems = (list(part) for part in zip(*block, strict=True))
         broken = {
@@ -102,12 +95,17 @@ def cell_blocks(path: Path, size: int | None = None) -> Iterator[Rows]:
         yield Rows(columns, lines, broken)
 
 
-def read_cells(path: Path, errors: Errors = "raise") -> Rows:
-    """A whole CSV or TSV file."""
-    return whole(path, cell_blocks(path), errors)
+def as_far_as(rows: Iterable[T], counts: Callable[[T], bool]) -> Iterator[T]:
+    """All rows up to the last one that counts: a file may end with blank ones."""
+    waiting: list[T] = []
+    for row in rows:
+        waiting.append(row)
+        if counts(row):
+            yield from waiting
+            waiting = []
 
 
-def whole(path: Path, blocks: Iterator[Rows], errors: Errors) -> Rows:
+def whole(path: Path, blocks: Iterator[Rows], errors: Errors = "raise") -> Rows:
     """The one block of a file that is read whole; errors="raise" refuses broken rows."""
     rows = next(blocks, None)
     if rows is None:
