@@ -46,6 +46,7 @@ from infograph.data.records import (
     id_array,
     nothing_left,
     objects,
+    store_column,
     taken_as_numbers,
 )
 from infograph.data.schema import Column, Kind, Level, Schema
@@ -325,12 +326,8 @@ def _stored_column(cells: Any, column: Column, level: Level) -> tuple[NDArray[An
             values = numbers(cells)
         except pa.ArrowException as error:
             raise InvalidParameter(f"the {level} attribute {column.name!r} does not hold numbers") from error
-        if column.role == "weight":
-            if values.ndim > 1:
-                raise InvalidParameter(f"the weight {column.name!r} holds several numbers per edge")
-            values = np.where(np.isnan(values), 1.0, values)
-        width = values.shape[1] if values.ndim > 1 else 1
-        return values.astype(np.float32), replace(column, width=width)
+        values = np.where(np.isnan(values), 1.0, values) if column.role == "weight" else values
+        return store_column(column.name, values, column)
     if pa.types.is_fixed_size_list(cells.type):
         raise InvalidParameter(f"the {level} attribute {column.name!r} is lists of numbers, and no category")
     codes, distinct = encoded(cells)

@@ -124,7 +124,7 @@ def assemble(
                 fitted = None if options.schema is None else options.schema.column(level, name)
                 if fitted is not None and joined.dtype.kind in "iu":  # few whole numbers, or many
                     kinds[name] = fitted.kind
-                values, column = _store_column(name, joined, known.column(level, name), kinds[name])
+                values, column = store_column(name, joined, known.column(level, name), kinds[name])
             arrays[level][name] = values
             described[level].append(column)
     return GraphSet(
@@ -203,7 +203,7 @@ def _texts(record: Record) -> Iterator[object]:
             yield from values.flat
 
 
-def _store_column(
+def store_column(
     name: str, values: NDArray[Any], known: Column | None, kind: Kind | None = None
 ) -> tuple[NDArray[Any], Column]:
     """A node or edge column; without a kind floats become float32, and everything else categories."""
