@@ -11,6 +11,7 @@ otherwise, or all of a graph are listed in both directions. Attributes are chose
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -327,7 +328,7 @@ def _stored_column(cells: Any, column: Column, level: Level) -> tuple[NDArray[An
         except pa.ArrowException as error:
             raise InvalidParameter(f"the {level} attribute {column.name!r} does not hold numbers") from error
         values = np.where(np.isnan(values), 1.0, values) if column.role == "weight" else values
-        return store_column(column.name, values, column)
+        return store_column(column.name, values, replace(column, width=math.prod(values.shape[1:])))
     if pa.types.is_fixed_size_list(cells.type):
         raise InvalidParameter(f"the {level} attribute {column.name!r} is lists of numbers, and no category")
     codes, distinct = encoded(cells)
