@@ -279,7 +279,7 @@ def attribute(path: object, name: str, column: Any) -> Any:
         flat, width = column.flatten(), len(column.flatten()) // len(column)
         even = pc.all(pc.equal(pc.list_value_length(column), width)).as_py()
         if even and width and (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
-            return pa.FixedSizeListArray.from_arrays(flat.cast(pa.float64()), width)
+            return pa.FixedSizeListArray.from_arrays(flat.cast(pa.float64(), safe=False), width)
     return plain_column(path, name, column)
 
 
@@ -334,7 +334,7 @@ def encoded(cells: Any) -> tuple[NDArray[np.int64], Any]:
 
 
 def numbers(cells: Any) -> NDArray[np.float64]:
-    """Numbers (rows,) or (rows, width), NaN where one is missing; a ValueError says that they are none."""
+    """Numbers (rows,) or (rows, width), NaN where one is missing; Arrow refuses what is none."""
     import pyarrow as pa
 
     lists = pa.types.is_fixed_size_list(cells.type)
