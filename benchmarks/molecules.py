@@ -26,7 +26,8 @@ from benchmarks.enn_reference import EnnReference, inputs
 from benchmarks.harness import elsewhere, matrix_product_peak, options_of, seconds, write
 from infograph import ENN, GraphSet, InfoGraphStar, load_dataset
 from infograph.cells import peak_mb
-from infograph.data.graphset import IntArray, align
+from infograph.data.graphset import IntArray
+from infograph.data.joining import align
 from infograph.data.splits import semi_supervised_split
 from infograph.estimators.architecture import schema_for
 from infograph.nn.pairs import LinkBatcher

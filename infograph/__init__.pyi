@@ -18,10 +18,10 @@ from infograph.data.cleaning import resolve_duplicates as resolve_duplicates
 from infograph.data.convert import as_graphset as as_graphset
 from infograph.data.datasets import load_dataset as load_dataset
 from infograph.data.graphset import GraphSet as GraphSet
-from infograph.data.graphset import concatenate as concatenate
 from infograph.data.graphset import open_graphs as open_graphs
 from infograph.data.graphset import save_graphs as save_graphs
-from infograph.data.network_files import to_networkx as to_networkx
+from infograph.data.joining import concatenate as concatenate
+from infograph.data.networks import to_networkx as to_networkx
 from infograph.data.pyg import to_pyg as to_pyg
 from infograph.data.read import read_graphs as read_graphs
 from infograph.data.read import write_rejected as write_rejected

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
+from infograph.data.records import Record, assemble
 from infograph.data.schema import Column, Schema
 
 # No clock of Hypothesis decides: neither how long an example takes, nor how long it takes to make some.

@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from infograph.baselines import words
 from infograph.baselines.words import Floats, Matrix, Tokens
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, align
+from infograph.data.graphset import GraphSet
+from infograph.data.joining import align
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.estimators.base import GraphEstimator, GraphTransformer

@@ -14,10 +14,12 @@ from scipy.special import expit, softmax
 from infograph.baselines.base import SavedAttributes, Values
 from infograph.data.convert import as_graphset
 from infograph.data.fingerprints import Features, descriptor_names, molecule_features
-from infograph.data.graphset import GraphSet, align
-from infograph.data.labels import ClassTargets, Targets, Task, TaskTargets
+from infograph.data.graphset import GraphSet
+from infograph.data.joining import align
+from infograph.data.labels import Task
 from infograph.data.molecules import ELEMENT, HYDROGENS, SMILES
 from infograph.data.schema import Category, Column, Schema
+from infograph.data.targets import ClassTargets, Targets, TaskTargets
 from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State

@@ -2,82 +2,38 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
-from infograph.data.graphset import (
-    HALF,
-    GraphSet,
-    IntArray,
-    Rejected,
-    align,
-    check_texts,
-    concatenate,
-    half_characters,
-    pointer,
+from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.joining import align, concatenate
+from infograph.data.records import (
+    Choice,
+    Errors,
+    ReadOptions,
+    Record,
+    Salts,
+    arcs_of,
+    assemble,
+    id_array,
+    is_missing,
+    records_of,
+    split_columns,
+    to_numpy,
 )
-from infograph.data.schema import LEVELS, Category, Column, Kind, Level, Schema
-from infograph.errors import (
-    ColumnWarning,
-    InvalidGraph,
-    InvalidParameter,
-    NothingLeft,
-    SchemaMismatch,
-)
+from infograph.data.schema import Column, Schema
+from infograph.errors import InvalidParameter
 
 ACCEPTED = (
     "a GraphSet, a path, a data set's name, a table with a SMILES column or of edges, or a list of networkx "
     "or igraph graphs, PyG Data, adjacency matrices, (edge_index, node_features) tuples, SMILES strings or "
     "RDKit molecules, or a PyG data set or loader"
 )
-Errors = Literal["raise", "skip"]
-Salts = Literal["keep", "strip"]
-Choice = str | Sequence[str] | Mapping[str, Kind | None] | None
-Widths = dict[tuple[str, str], tuple[int, ...]]
-LARGEST = float(np.finfo(np.float32).max)
-MANY = 100  # different whole numbers in a column: more are numbers, not categories
-NUMBERS = (int, float, np.number, Fraction, Decimal)
-FLOATS = (float, np.floating, np.ndarray, list, tuple, Fraction, Decimal)
-PLAIN = (str, int, float, np.integer, np.floating)
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What a user may say about graphs and their files; `infograph.read_graphs` explains each."""
-
-    errors: Errors = "raise"
-    schema: Schema | None = None
-    smiles: str | None = None
-    id: str | None = None
-    label: str | None = None
-    node: Choice = None
-    edge: Choice = None
-    weight: str | None = None
-    nodes: Any = None
-    directed: bool = False
-    hydrogens: bool | None = None
-    stereo: bool | None = None
-    salts: Salts | None = None
-    units: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_errors(self.errors)
-
-    @property
-    def of_molecules(self) -> dict[str, Any]:
-        """Those that `infograph.data.molecules.from_molecules` takes."""
-        names = ("errors", "schema", "hydrogens", "stereo", "salts")
-        return {name: getattr(self, name) for name in names}
 
 
 def as_graphset(
@@ -148,7 +104,7 @@ def from_objects(source: Any, options: ReadOptions, ids: Sequence[str | int] | N
     if not n_graphs:
         raise InvalidParameter(f"no graphs: nothing is in there; expected {ACCEPTED}")
     if ids is None and _is_a(source, "pandas", "Series"):
-        from infograph.data.frames import index_ids
+        from infograph.data.columns import index_ids
 
         ids = index_ids(source)
     if ids is not None and len(ids) != n_graphs:
@@ -179,10 +135,18 @@ def is_adjacency(source: Any) -> bool:
 FRAMES = (("pandas", "DataFrame"), ("polars", "LazyFrame"))
 STACKS = ((1, True), (3, False))  # arrays that hold one item per row: objects or texts, matrices
 COLUMNS = (("pandas", "Series"), ("polars", "Series"), ("pyarrow", "ChunkedArray"))
+BATCH = ("torch_geometric.data", "Batch")
+GRAPHS = (
+    BATCH,
+    ("torch_geometric.data", "Data"),
+    ("networkx", "Graph"),
+    ("igraph", "Graph"),
+    ("rdkit", "Mol"),
+)
 
 
 def _items(source: Any) -> list[Any]:
-    if _is_a(source, "torch_geometric.data", "Batch") or _is_single(source):
+    if _is_single(source):
         source = [source]
     if _is_a(source, "pyarrow", "ChunkedArray") or _is_a(source, "pyarrow", "Array"):
         source = source.to_pylist()
@@ -193,28 +157,16 @@ def _items(source: Any) -> list[Any]:
         what = f"an array of {source.dtype}, shape {source.shape}"
     if what:
         raise InvalidParameter(f"cannot read graphs from {what}; expected {ACCEPTED}")
-    return [graph for item in source for graph in _unpacked(item)]
+    return [each for item in source for each in (item.to_data_list() if _is_a(item, *BATCH) else [item])]
 
 
 def _is_single(source: object) -> bool:
     """Whether an object is one graph; a tuple that begins with an array is, a square array is, too."""
     if isinstance(source, np.ndarray):
         return source.ndim == 2 and source.shape[0] == source.shape[1] and source.dtype.kind in "iufb"
-    if is_adjacency(source):
-        return True
-    pair = isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape")
-    data = _is_a(source, "torch_geometric.data", "Data")
-    return pair or data or isinstance(source, nx.Graph) or _is_molecule(source) or _is_other(source)
-
-
-def _is_other(item: object) -> bool:
-    """Whether it is a graph of igraph, or a sparse matrix."""
-    return _is_a(item, "igraph", "Graph") or hasattr(item, "tocoo")
-
-
-def _unpacked(item: Any) -> list[Any]:
-    """The graphs of a PyG batch, as loaders give them; anything else is one graph."""
-    return list(item.to_data_list()) if _is_a(item, "torch_geometric.data", "Batch") else [item]
+    if isinstance(source, tuple):
+        return len(source) == 2 and hasattr(source[0], "shape")
+    return hasattr(source, "tocoo") or is_adjacency(source) or any(_is_a(source, *name) for name in GRAPHS)
 
 
 def _from_items(
@@ -222,10 +174,10 @@ def _from_items(
 ) -> GraphSet:
     """The one place that says how the objects of a list become graphs; the first one tells of what kind."""
     if isinstance(first, nx.Graph) or _is_a(first, "igraph", "Graph"):
-        from infograph.data.network_files import from_networkx
+        from infograph.data.networks import from_networkx
 
         return from_networkx(items, options, ids=ids)
-    if isinstance(first, str) or _is_molecule(first):
+    if isinstance(first, str) or _is_a(first, "rdkit", "Mol"):
         from infograph.data.molecules import from_molecules
 
         return from_molecules(items, ids=ids, **options.of_molecules)
@@ -234,284 +186,15 @@ def _from_items(
 
         return from_pyg(items, options, ids)
     if isinstance(first, tuple):
-        return assemble(records_of(items, _from_tuple, ids), errors=options.errors, options=options)
+        return assemble(records_of(items, _from_tuple, ids), options)
     if isinstance(first, np.ndarray) or hasattr(first, "tocoo") or _is_a(first, "pandas", "DataFrame"):
         return _from_matrices(items, options, ids)
     raise InvalidParameter(f"cannot read graphs from a list of {type(first).__name__}; expected {ACCEPTED}")
 
 
-def _is_molecule(item: object) -> bool:
-    return _is_a(item, "rdkit", "Mol")
-
-
 def _is_a(item: object, package: str, name: str) -> bool:
     """Whether an object is of a class of an optional package, without importing that package."""
     return any(base.__name__ == name and base.__module__.startswith(package) for base in type(item).__mro__)
-
-
-@dataclass(frozen=True)
-class Record:
-    """One graph as a reader found it: raw values per column, one row per node or arc, None where missing."""
-
-    n_nodes: int
-    edges: IntArray  # (2, e) numbered from 0
-    node: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    edge: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    graph: Mapping[str, Any] = field(default_factory=dict)
-    graph_id: str | int | None = None  # the position in the input
-
-
-def records_of(
-    items: Iterable[Any], convert: Callable[[Any], Record], ids: Sequence[str | int] | None
-) -> Iterator[Record | Rejected]:
-    """Every item as a record; one that `convert` refuses keeps its place as rejected."""
-    for index, item in enumerate(items):
-        if isinstance(item, Rejected):
-            yield item
-            continue
-        try:
-            made = convert(item)
-            yield made if ids is None else replace(made, graph_id=ids[index])
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            graph_id = index if ids is None else ids[index]
-            yield Rejected(index, graph_id, str(error.args[0]) if error.args else repr(error))
-
-
-def assemble(
-    records: Iterable[Record | Rejected],
-    *,
-    errors: Errors = "raise",
-    columns: Schema | None = None,
-    options: ReadOptions | None = None,
-) -> GraphSet:
-    """Check every graph and join them.
-
-    `columns` are those known beforehand; of the rest `options` choose some, and their kinds are inferred.
-    """
-    check_errors(errors)
-    known, options = columns or Schema(), options or ReadOptions()
-    good: list[Record] = []
-    rejected: list[Rejected] = []
-    widths: Widths = {}
-    for index, record in enumerate(records):
-        graph_id = index if record.graph_id is None else record.graph_id
-        if isinstance(record, Rejected):
-            problem = record.problem
-        else:
-            problem = _problem(record, good[:1], widths, known)
-        if problem and errors == "raise":
-            raise InvalidGraph(problem, index=index, graph_id=graph_id)
-        if problem:
-            rejected.append(Rejected(index, graph_id, problem))
-        elif isinstance(record, Record):
-            good.append(replace(record, graph_id=graph_id))
-    if not good:
-        raise nothing_left(rejected)
-    arrays: dict[str, Any] = {level: {} for level in LEVELS}
-    described: dict[str, Any] = {level: [] for level in LEVELS}
-    for level in LEVELS:
-        names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
-        asked = None if options.schema is not None else getattr(options, level, None)
-        kinds = chosen(asked, names, level)
-        for name in kinds:
-            if level == "graph":
-                raw = [record.graph.get(name) for record in good]
-                values, column = store_graph_column(name, raw, known.column(level, name))
-            else:
-                parts = [getattr(record, level)[name] for record in good]
-                joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
-                fitted = None if options.schema is None else options.schema.column(level, name)
-                if fitted is not None and joined.dtype.kind in "iu":  # few whole numbers, or many
-                    kinds[name] = fitted.kind
-                values, column = _store_column(name, joined, known.column(level, name), kinds[name])
-            arrays[level][name] = values
-            described[level].append(column)
-    return GraphSet(
-        node_ptr=pointer(np.array([record.n_nodes for record in good])),
-        edge_ptr=pointer(np.array([record.edges.shape[1] for record in good])),
-        edges=np.concatenate([record.edges for record in good], axis=1).astype(np.int32),
-        **arrays,
-        ids=id_array([record.graph_id for record in good]),
-        schema=Schema(**{level: tuple(own) for level, own in described.items()}),
-        rejected=tuple(rejected),
-    )
-
-
-def check_errors(errors: str) -> None:
-    """Refuse what is not "raise" or "skip"."""
-    if errors not in ("raise", "skip"):
-        raise InvalidParameter(f"errors={errors!r}: expected 'raise' or 'skip'")
-
-
-def nothing_left(rejected: Sequence[Rejected]) -> NothingLeft:
-    """What to raise when not one graph could be used."""
-    problem = "no graphs: the input is empty"
-    if rejected:
-        problem = f"no graphs: all {len(rejected)} were rejected; the first: {rejected[0].problem}"
-    return NothingLeft(problem, len(rejected), rejected)
-
-
-def _problem(record: Record, first: Sequence[Record], widths: Widths, known: Schema) -> str:
-    """What is wrong with a graph, or an empty string; `widths` remembers the shape of a row per column."""
-    if record.n_nodes < 1:
-        return "it has no nodes; leave it out, or pass errors='skip'"
-    edges = record.edges
-    if edges.ndim != 2 or edges.shape[0] != 2:
-        return f"edges of shape {edges.shape}, expected (2, number of edges)"
-    if edges.size and (edges.min() < 0 or edges.max() >= record.n_nodes):
-        bad = edges[(edges < 0) | (edges >= record.n_nodes)][0]
-        return f"an edge leads to node {bad}, but the nodes are 0 ... {record.n_nodes - 1}"
-    if half_characters(_texts(record)):
-        return HALF
-    seen: Widths = {}
-    levels: tuple[tuple[Level, int], ...] = (("node", record.n_nodes), ("edge", edges.shape[1]))
-    for level, rows in levels:
-        columns = getattr(record, level)
-        if first and columns.keys() != getattr(first[0], level).keys():
-            names, expected = sorted(columns), sorted(getattr(first[0], level))
-            return f"{level} columns {names}, while the first graph has {expected}: all need the same"
-        for name, values in columns.items():
-            width = widths.get((level, name), values.shape[1:])
-            if len(values) != rows:
-                return f"{level} column {name!r}: {len(values)} rows for {rows} nodes or edges"
-            if rows and values.shape[1:] != width:
-                own, other = math.prod(values.shape[1:]), math.prod(width)
-                return f"{level} column {name!r}: {own} numbers each, while the first graph has {other}"
-            if values.dtype.kind == "f":
-                column = known.column(level, name)
-                needed = column is not None and column.role != "feature"  # weights, positions
-                bad = (np.abs(values) > LARGEST) | (needed & np.isnan(values))
-                if bad.any():
-                    row = int(np.argwhere(bad)[0][0])
-                    return (
-                        f"{level} column {name!r}: {values[row]} in row {row} is not finite or too large for "
-                        f"32 bits; fill, drop or rescale it before"
-                    )
-            if rows:
-                seen[level, name] = values.shape[1:]
-    widths.update(seen)
-    return ""
-
-
-def _texts(record: Record) -> Iterator[object]:
-    """The id of a graph, the names of its columns, and all values that may be texts."""
-    yield from (record.graph_id, *record.graph, *record.graph.values())
-    for name, values in (*record.node.items(), *record.edge.items()):
-        yield name
-        if values.dtype.kind in "OU":
-            yield from values.flat
-
-
-def _store_column(
-    name: str, values: NDArray[Any], known: Column | None, kind: Kind | None = None
-) -> tuple[NDArray[Any], Column]:
-    """A node or edge column; without a kind floats become float32, and everything else categories."""
-    if known is not None and known.kind == "categorical" and known.categories:
-        codes: dict[Category | None, int] = {category: code for code, category in enumerate(known.categories)}
-        return np.array([codes.get(plain(v), known.unknown) for v in values], np.int32), known
-    whole = values.dtype.kind in "iu" and values.ndim == 1
-    if known is None and kind is None and whole and len(distinct := np.unique(values)) > MANY:
-        kind = taken_as_numbers(name, len(distinct))
-    kind = known.kind if known else kind or ("float" if values.dtype.kind == "f" else "categorical")
-    base = replace(known or Column(name, kind), categories=())
-    if kind == "float":
-        width = math.prod(values.shape[1:]) if len(values) or known is None else known.width
-        if base.role == "weight" and width != 1:
-            raise InvalidParameter(f"the weight {name!r} holds {width} numbers per edge, expected one")
-        shape = (len(values), width) if width != 1 else (len(values),)
-        return values.astype(np.float32).reshape(shape), replace(base, width=width)
-    categories, codes_array = categorise(values)
-    return codes_array, replace(base, categories=categories)
-
-
-def store_graph_column(
-    name: str, raw: Sequence[Any], known: Column | None = None
-) -> tuple[NDArray[Any], Column]:
-    """A graph column; None stands where a value is missing.
-
-    Unless `known` says otherwise, numbers of which at least one is a float are floats, texts that hardly ever
-    repeat are texts, and everything else is categories.
-    """
-    base = known or Column(name, _graph_kind([value for value in raw if value is not None]))
-    if base.kind == "float":
-        return np.array([np.nan if v is None else to_float(v) for v in raw], np.float64), base
-    if base.kind == "text":
-        return np.array(["" if v is None else str(v) for v in raw], np.str_), base
-    categories, codes = categorise(objects(raw))
-    return codes, replace(base, categories=categories)
-
-
-def to_float(value: Any) -> float:
-    """A number as a float; infinite where it has more than 308 digits."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _graph_kind(given: Sequence[Any]) -> Kind:
-    if all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in given):
-        floats = any(isinstance(v, float | np.floating) for v in given)
-        return "float" if floats or not given else "categorical"
-    if not all(isinstance(v, str) for v in given):
-        return "categorical"
-    n_distinct = len(set(given))
-    return "text" if n_distinct == len(given) or n_distinct > max(100, len(given) / 2) else "categorical"
-
-
-def categorise(values: NDArray[Any]) -> tuple[tuple[Category, ...], NDArray[np.int32]]:
-    """Distinct values, sorted within each type, and the code of each row; None is unknown."""
-    if values.dtype.kind in "iub" and values.ndim == 1:
-        distinct, codes = np.unique(values, return_inverse=True)
-        return tuple(distinct.tolist()), codes.astype(np.int32)
-    rows = [plain(value) for value in values]
-    order = sorted(
-        {value for value in rows if value is not None}, key=lambda value: (type(value).__name__, value)
-    )
-    lookup: dict[Category | None, int] = {value: code for code, value in enumerate(order)}
-    return tuple(order), np.array([lookup.get(value, len(order)) for value in rows], np.int32)
-
-
-def plain(value: Any) -> Category | None:
-    """A JSON-ready category, or None where it is missing."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if is_missing(value):
-        return None
-    return value if isinstance(value, str | int | bool) else str(value)
-
-
-def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """A list as a one-dimensional array of the very same objects."""
-    table = np.empty(len(values), dtype=object)
-    table[:] = values
-    return table
-
-
-def id_array(ids: Sequence[object]) -> NDArray[Any]:
-    """The user's ids: integers if all are, and fit 64 bits; strings otherwise. (G,)."""
-    ids = [whole_number(i) for i in ids]
-    integers = all(
-        isinstance(i, int | np.integer) and not isinstance(i, bool) and -(2**63) <= i < 2**63 for i in ids
-    )
-    if integers:
-        return np.array(ids, dtype=np.int64)
-    made = np.array([str(i) for i in ids], dtype=np.str_)
-    check_texts({"ids": made})
-    return made
-
-
-def whole_number(value: Any) -> Any:
-    """1 for 1.0, which pandas makes of whole numbers where one is missing; anything else as it is."""
-    return int(value) if isinstance(value, float | np.floating) and float(value).is_integer() else value
-
-
-PANDAS = ("NAType", "NaTType")
-
-
-def is_missing(value: object) -> bool:
-    """None, NaN of any width, an empty text, and pandas' own marks for a missing value."""
-    nan = isinstance(value, float | np.floating) and math.isnan(value)
-    return value is None or nan or (isinstance(value, str) and not value) or type(value).__name__ in PANDAS
 
 
 def _from_tuple(pair: tuple[Any, ...]) -> Record:
@@ -541,7 +224,7 @@ def _from_matrices(items: Sequence[Any], options: ReadOptions, ids: Sequence[str
     if not weighted:
         read = [each if isinstance(each, Rejected) else replace(each, edge={}) for each in read]
     columns = Schema(edge=(Column("weight", "float", role="weight"),))
-    return assemble(read, errors=options.errors, columns=columns, options=options)
+    return assemble(read, options, columns=columns)
 
 
 def _from_matrix(matrix: Any) -> Record:
@@ -570,58 +253,3 @@ def _from_matrix(matrix: Any) -> Record:
         values = matrix[source, target]
     edges = np.stack([source, target]).astype(np.int64)
     return Record(shape[0], edges, edge={"weight": values.astype(np.float64)})
-
-
-def arcs_of(edges: NDArray[Any]) -> IntArray:
-    """Arcs as integers; anything else is refused."""
-    if edges.dtype.kind not in "iu" and edges.size:
-        raise TypeError(f"edge_index of {edges.dtype}, expected integers")
-    return edges.astype(np.int64)
-
-
-def to_numpy(values: Any) -> NDArray[Any]:
-    """A tensor of any device, a list or an array -> numpy, which has no bfloat16."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    return np.asarray(values)
-
-
-def split_columns(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Floats stay one column; integers become one categorical column per dimension."""
-    if values.ndim > 1:
-        values = values.reshape(len(values), math.prod(values.shape[1:]))
-        if not values.shape[1]:
-            return {}
-        values = values[:, 0] if values.shape[1] == 1 else values
-    if values.dtype.kind == "f" or values.ndim == 1:
-        return {name: values}
-    return {f"{name}_{position}": column for position, column in enumerate(values.T)}
-
-
-def chosen(choice: Choice, names: Sequence[str], level: Level) -> dict[str, Kind | None]:
-    """The columns that a user chose among those that are there, and the kinds given for them."""
-    if choice is None:
-        return dict.fromkeys(names)
-    choice = [choice] if isinstance(choice, str) else choice
-    if not isinstance(choice, Iterable):
-        raise InvalidParameter(f"{level} attributes {choice!r}: expected names, or names with their kinds")
-    kinds = dict(choice) if isinstance(choice, Mapping) else dict.fromkeys(choice)
-    for name, kind in kinds.items():
-        if kind not in (None, "categorical", "float"):
-            raise InvalidParameter(f"{level} attribute {name!r}: {kind!r} is not 'categorical' or 'float'")
-        if name not in names:
-            have = ", ".join(map(repr, sorted(names))) or "none"
-            raise SchemaMismatch(f"the {level} attribute {name!r} is missing; the {level}s have: {have}")
-    return kinds
-
-
-def taken_as_numbers(name: str, n_distinct: int) -> Kind:
-    """The kind of a column of so many whole numbers; says how to choose another."""
-    warnings.warn(
-        f"{name!r} has {n_distinct:,} different whole numbers, which are taken as numbers; for categories "
-        f"choose it as {{{name!r}: 'categorical'}}",
-        ColumnWarning,
-        stacklevel=3,
-    )
-    return "float"

@@ -16,15 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import platformdirs
 
 from infograph.data.graphset import GraphSet, open_graphs, save_graphs
 from infograph.data.moleculenet import MOLECULENET, MoleculeSet
-from infograph.data.molecules import BOND, ELEMENT
 from infograph.data.qm9 import PATTERN as QM9_FILES
 from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9, in_units, read_qm9
-from infograph.data.schema import Column, Level
+from infograph.data.schema import Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
 from infograph.errors import (
     FileMissing,
@@ -43,12 +41,6 @@ AIDS BZR COIL-DEL COLLAB COX2 Cuneiform DD DHFR ENZYMES FRANKENSTEIN Letter-high
 MSRC_9 Mutagenicity NCI1 NCI109 PROTEINS PROTEINS_full PTC_FM PTC_FR PTC_MM REDDIT-MULTI-12K SYNTHETIC Synthie
 TRIANGLES alchemy_full deezer_ego_nets github_stargazers reddit_threads twitch_egos
 """
-# Which element or bond a label is, by the notes of the TU collection.
-LABELS = {
-    "MUTAG": ("C N O F I Cl Br", "aromatic single double triple"),
-    "PTC_MR": ("In P O N Na C Cl S Br F K Cu Zn I Ba Sn Pb Ca", "triple double single aromatic"),
-}
-ATOMS, BONDS = ({name: tuple(texts[i].split()) for name, texts in LABELS.items()} for i in (0, 1))
 NAME = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
 PARSED = "parsed"  # where a set is of which only the parsed form is left
 
@@ -368,37 +360,3 @@ def _open_parsed(entry: Entry, folder: Path) -> GraphSet | None:
         return entry.verify(open_graphs(folder), folder)
     except (InfoGraphError, OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
-    """MUTAG or PTC_MR, or some of its graphs, with columns `element` and `bond` for drawings.
-
-    Encoders do not see the new columns: models that were fitted on the set as it is take these graphs, too.
-    """
-    if dataset not in ATOMS:
-        raise InvalidParameter(f"dataset={dataset!r}: the atoms of {' and '.join(ATOMS)} are known")
-    known: tuple[tuple[Level, tuple[str, ...], Column], ...] = (
-        ("node", ATOMS[dataset], ELEMENT),
-        ("edge", BONDS[dataset], BOND),
-    )
-    for level, names, column in known:
-        own = graphs.schema.column(level, "label")
-        if own is None or own.categories != tuple(range(len(names))):
-            raise InvalidParameter(
-                f"these graphs are not of {dataset}: expected {len(names)} numbers as {level} column 'label'"
-            )
-        codes = np.array([column.categories.index(name) for name in names], np.int32)
-        labels = getattr(graphs, level)["label"]
-        graphs = graphs.with_column(level, replace(column, used=False), codes[labels])
-    return graphs
-
-
-def recognise_atoms(graphs: GraphSet) -> GraphSet:
-    """The graphs with atoms named if this is all of MUTAG or PTC_MR; as they came otherwise."""
-    if "element" in graphs.node or "label" not in graphs.node or "label" not in graphs.edge:
-        return graphs
-    counts = Counts.of(graphs)
-    for entry in CATALOGUE:
-        if entry.name in ATOMS and entry.counts == counts:
-            return name_atoms(graphs, entry.name)
-    return graphs

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet
-from infograph.errors import InvalidGraph, InvalidParameter, MissingExtra, SchemaMismatch
+from infograph.data.molecules import rdkit
+from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
 
 Features = Literal["bits", "counts", "counts+descriptors"]
 
@@ -31,7 +31,7 @@ def morgan_fingerprints(
 
     With `counts` how often it has each, at most 255 times.
     """
-    generator = _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=radius, fpSize=n_bits)
+    generator = rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=radius, fpSize=n_bits)
     made = np.zeros((len(graphs), n_bits), dtype=np.uint8)
     for row, (_, molecule) in enumerate(_molecules(graphs, smiles)):
         if counts:
@@ -46,7 +46,7 @@ def tanimoto(queries: Sequence[str], found: NDArray[Any]) -> NDArray[np.float64]
 
     NaN where one of the two cannot be read.
     """
-    similarity = _rdkit("DataStructs").TanimotoSimilarity
+    similarity = rdkit("DataStructs").TanimotoSimilarity
     made = np.full(found.shape, np.nan)
     for row, text in enumerate(queries):
         own = _bits_of(str(text))
@@ -58,15 +58,15 @@ def tanimoto(queries: Sequence[str], found: NDArray[Any]) -> NDArray[np.float64]
 
 @lru_cache(maxsize=20_000)
 def _bits_of(text: str) -> Any:
-    with _rdkit("rdBase").BlockLogs():
-        molecule = _rdkit("Chem").MolFromSmiles(text)
-    generator = _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=2, fpSize=2048)
+    with rdkit("rdBase").BlockLogs():
+        molecule = rdkit("Chem").MolFromSmiles(text)
+    generator = rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=2, fpSize=2048)
     return None if molecule is None else generator.GetFingerprint(molecule)
 
 
 def descriptor_names() -> tuple[str, ...]:
     """RDKit's descriptors, about 210; all but two that take minutes of large molecules, and overflow."""
-    every = (name for name, _ in _rdkit("Chem.Descriptors").descList)
+    every = (name for name, _ in rdkit("Chem.Descriptors").descList)
     return tuple(name for name in every if name not in ("Ipc", "AvgIpc"))
 
 
@@ -74,7 +74,7 @@ def rdkit_descriptors(
     graphs: GraphSet, names: Sequence[str], *, smiles: str = "smiles"
 ) -> NDArray[np.float32]:
     """RDKit's descriptors of every molecule, 0 where there is none, at most 1e6. (G, names)."""
-    known = dict(_rdkit("Chem.Descriptors").descList)
+    known = dict(rdkit("Chem.Descriptors").descList)
     gone = [name for name in names if name not in known]
     if gone:
         raise InvalidParameter(f"this RDKit has no descriptor {', '.join(gone)}: grow the forest again")
@@ -84,7 +84,7 @@ def rdkit_descriptors(
 
 @lru_cache(maxsize=20_000)  # 10 ms each: a model and what it is compared with see the same molecules
 def _descriptors_of(text: str, names: tuple[str, ...]) -> NDArray[np.float32]:
-    molecule, known = _rdkit("Chem").MolFromSmiles(text), dict(_rdkit("Chem.Descriptors").descList)
+    molecule, known = rdkit("Chem").MolFromSmiles(text), dict(rdkit("Chem.Descriptors").descList)
 
     def value(name: str) -> float:
         try:
@@ -96,16 +96,8 @@ def _descriptors_of(text: str, names: tuple[str, ...]) -> NDArray[np.float32]:
     return np.nan_to_num(found, nan=0.0, posinf=1e6, neginf=-1e6).clip(-1e6, 1e6).astype(np.float32)
 
 
-def _rdkit(part: str) -> Any:
-    try:
-        import_module("rdkit")
-        return import_module(f"rdkit.{part}")
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
-
-
 def _molecules(graphs: GraphSet, smiles: str) -> Iterator[tuple[str, Any]]:
-    Chem = _rdkit("Chem")
+    Chem = rdkit("Chem")
     found = graphs.schema.column("graph", smiles)
     if found is None or found.kind == "float":
         have = ", ".join(repr(c.name) for c in graphs.schema.graph) or "none"
@@ -113,7 +105,7 @@ def _molecules(graphs: GraphSet, smiles: str) -> Iterator[tuple[str, Any]]:
             f"fingerprints and descriptors need SMILES in the graph column {smiles!r} (smiles=); these "
             f"graphs have: {have}"
         )
-    with _rdkit("rdBase").BlockLogs():
+    with rdkit("rdBase").BlockLogs():
         for row, text in enumerate(graphs.values("graph", smiles).tolist()):
             molecule = Chem.MolFromSmiles(text) if text else None
             if molecule is None:

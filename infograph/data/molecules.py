@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import Errors, Salts, check_errors, id_array, is_missing, nothing_left
 from infograph.data.graphset import HALF, GraphSet, IntArray, Rejected, half_characters, pointer
+from infograph.data.records import Errors, Salts, check_errors, id_array, is_missing, nothing_left
 from infograph.data.schema import Category, Column, Schema
 from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, MissingExtra
 
@@ -122,10 +123,6 @@ def from_molecules(
             where no option asks for further columns.
     """
     check_errors(errors)
-    try:
-        from rdkit import rdBase
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
     if salts not in (None, "keep", "strip"):
         raise InvalidParameter(f"salts={salts!r}: expected 'keep' or 'strip'")
     given = {"hydrogens": hydrogens, "stereo": stereo, "salts": salts, "descriptors": descriptors}
@@ -135,7 +132,7 @@ def from_molecules(
     builder = _Builder(*flags, strip=chosen["salts"] == "strip", keep_smiles=keep_smiles)
     good: list[str | int] = []
     rejected: list[Rejected] = []
-    with rdBase.BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
+    with rdkit("rdBase").BlockLogs():  # RDKit writes its complaints to stderr; they are in the errors instead
         for index, item in enumerate(items):
             graph_id = index if ids is None else ids[index]
             try:
@@ -160,6 +157,15 @@ def from_molecules(
     return builder.build(id_array(good), tuple(rejected))
 
 
+def rdkit(part: str) -> Any:
+    """A module of RDKit, which may not be installed."""
+    try:
+        import_module("rdkit")
+        return import_module(f"rdkit.{part}")
+    except ImportError as error:
+        raise MissingExtra("rdkit", "chem") from error
+
+
 class _Builder:
     """Collects molecules column by column, in arrays of single bytes.
 
@@ -170,10 +176,8 @@ class _Builder:
     def __init__(
         self, hydrogens: bool, stereo: bool, descriptors: bool, *, strip: bool, keep_smiles: bool
     ) -> None:
-        from rdkit import Chem
-        from rdkit.Chem import rdCIPLabeler
-
-        self.chem, self.assign_labels = Chem, rdCIPLabeler.AssignCIPLabels  # no import per molecule
+        self.chem = Chem = rdkit("Chem")  # no import per molecule
+        self.assign_labels = rdkit("Chem.rdCIPLabeler").AssignCIPLabels
         bare = not (hydrogens or stereo or descriptors or keep_smiles or strip)
         self.parse = _quick_parser() if bare else Chem.MolFromSmiles
         self.hydrogens, self.stereo, self.descriptors = hydrogens, stereo, descriptors

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import ReadOptions, Record, arcs_of, assemble, records_of, split_columns, to_numpy
 from infograph.data.graphset import GraphSet
+from infograph.data.records import ReadOptions, Record, arcs_of, assemble, records_of, split_columns, to_numpy
 from infograph.data.schema import LEVELS, Column, Level, Schema
 from infograph.errors import ColumnWarning, InvalidParameter, MissingExtra
 
@@ -40,7 +40,7 @@ def from_pyg(items: Sequence[Any], options: ReadOptions, ids: Sequence[str | int
     """
     levels, marks = _levels(items, options.schema), dict[tuple[Level, str], str]()
     records = records_of(items, partial(_record, levels=levels, marks=marks), ids)
-    graphs = assemble(records, errors=options.errors, columns=KNOWN, options=options)
+    graphs = assemble(records, options, columns=KNOWN)
     schema = graphs.schema
     for level in LEVELS:
         chosen = getattr(options, level, None) is not None or options.schema is not None
@@ -99,13 +99,9 @@ def _levels(items: Iterable[Any], fitted: Schema | None) -> dict[str, Level | No
         level: Level | None = "graph" if whole else None
         if fits[name] and not (whole and name == "y"):
             level = "edge" if "edge" in name and "edge" in fits[name] else min(fits[name], key=LEVELS.index)
-        known = fitted and next((at for at in LEVELS[:2] if _of_tensor(fitted, at, name)), None)
+        known = fitted and next((at for at in LEVELS[:2] if name in _by_tensor(fitted, at)), None)
         found[name] = known or level
     return found
-
-
-def _of_tensor(schema: Schema, level: Level, name: str) -> list[Column]:
-    return [column for column in getattr(schema, level) if column.tensor.rsplit(" ", 2)[0] == name]
 
 
 def _record(data: Any, levels: dict[str, Level | None], marks: dict[tuple[Level, str], str]) -> Record:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet, IntArray, concatenate, pointer, ranges
+from infograph.data.graphset import GraphSet, IntArray, pointer, ranges
+from infograph.data.joining import concatenate
 from infograph.data.molecules import (
     ACCEPTOR,
     AROMATIC,
@@ -22,13 +23,13 @@ from infograph.data.molecules import (
     HYBRIDISATION,
     POSITION,
     from_molecules,
+    rdkit,
 )
 from infograph.data.schema import Column, Schema
 from infograph.errors import (
     FileMissing,
     InvalidFile,
     InvalidParameter,
-    MissingExtra,
     NothingLeft,
     SchemaMismatch,
 )
@@ -110,10 +111,7 @@ def read_qm9(
     """
     from joblib import Parallel, cpu_count, delayed
 
-    try:
-        import rdkit  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
+    rdkit("Chem")
     if limit is not None and limit < 1:
         raise InvalidParameter(f"limit={limit}: expected 1 or more molecules, or None for all")
     files = sorted(Path(path).glob(PATTERN))

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import csv
 import errno
-import gzip
-import io
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infograph.data.convert import Choice, Errors, Salts, from_objects, is_table, store_graph_column
-from infograph.data.convert import ReadOptions as ReadOptions
+from infograph.data.columns import column_names, edge_columns
+from infograph.data.convert import from_objects, is_table
 from infograph.data.graphset import MARKER, GraphSet, Rejected, open_graphs
-from infograph.data.labels import MISSING
 from infograph.data.qm9 import HARTREE, atomisation_energies, in_units
-from infograph.data.schema import Column, Schema, no_column
-from infograph.data.units import LABEL, graph_column, split_header, with_units
+from infograph.data.records import Choice, Errors, Salts
+from infograph.data.records import ReadOptions as ReadOptions
+from infograph.data.schema import Schema, no_column
+from infograph.data.text_tables import kind as kind
+from infograph.data.units import LABEL, graph_column, with_units
 from infograph.errors import (
     FileMissing,
     InvalidFile,
@@ -31,7 +29,7 @@ from infograph.errors import (
     SchemaMismatch,
     UnknownDataset,
 )
-from infograph.io import open_unpacked, replaced_file
+from infograph.io import replaced_file
 from infograph.progress import OnProgress
 
 SMILES_FILES = (".smi", ".smiles")
@@ -49,7 +47,6 @@ HEADER = ("place", "position", "id", "problem")
 PLACE = re.compile(
     r"(line \d+|row \d+(?: of [^:]+)?|record \d+ \(line \d+\)|file [^:]+): (.*)", flags=re.DOTALL
 )
-EXACT = 2**53  # whole numbers up to here are floats without loss
 
 
 def read_graphs(
@@ -149,7 +146,7 @@ def read(
     if isinstance(source, str | Path):
         graphs = _read_path(source, options, download, progress)
     elif is_table(source):
-        from infograph.data.frames import read_table
+        from infograph.data.tables import read_table
 
         graphs = read_table(source, options)
     else:
@@ -221,7 +218,8 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
 
 
 def _has_molecules(file: Path, options: ReadOptions) -> bool:
-    from infograph.data.tables import column_names, has_smiles
+    from infograph.data.columns import column_names
+    from infograph.data.tables import has_smiles
 
     with suppress(InvalidFile):  # which is said where the file is read
         return has_smiles(column_names(file), options)
@@ -231,8 +229,8 @@ def _has_molecules(file: Path, options: ReadOptions) -> bool:
 def _read_file(path: Path, options: ReadOptions) -> GraphSet | None:
     """The one place that says which reader an ending has."""
     from infograph.data.edge_tables import read_edge_file
-    from infograph.data.network_files import NETWORKS, edge_columns, read_json_lines, read_networks
-    from infograph.data.tables import column_names, is_molecule_table, read_molecules
+    from infograph.data.network_files import NETWORKS, read_json_lines, read_networks
+    from infograph.data.tables import is_molecule_table, read_molecules
     from infograph.data.tu import read_tu
 
     if not path.is_file():
@@ -280,264 +278,6 @@ def _with_label(graphs: GraphSet, options: ReadOptions) -> GraphSet:
         return graphs
     column = graph_column(graphs.schema, options.label)
     return graphs.with_column("graph", replace(column, name=LABEL), graphs.graph[column.name])
-
-
-def kind(path: Path) -> str:
-    """The extension that says what a file is: `.gz` is looked through."""
-    return (Path(path.stem) if path.suffix == ".gz" else path).suffix.casefold()
-
-
-def text_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, each with "\\n" at its end, as they are asked for; `.gz` is unpacked."""
-    number, empty = 0, True
-    try:
-        with (
-            open_unpacked(path) as raw,
-            io.TextIOWrapper(raw, encoding="utf-8-sig") as lines,
-        ):
-            for number, line in enumerate(lines, start=1):
-                if "\0" in line:
-                    raise InvalidFile(f"{path} is not a text file: line {number} holds zero bytes")
-                empty = empty and not line.strip()
-                yield line if line.endswith("\n") else line + "\n"
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(f"{path} is truncated or no gzip file: {error}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidFile(f"{path} is not a text file in UTF-8 (after line {number})") from error
-    if empty:
-        raise InvalidFile(f"{path} is empty")
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Consecutive rows of a file."""
-
-    columns: Mapping[str, Any]  # texts, or an Arrow array where the file has types
-    lines: Sequence[object]  # where each row stands in the file
-    broken: dict[int, str] = field(default_factory=dict)  # what is wrong with a row
-    molecules: Sequence[Any] = ()  # SMILES or RDKit molecules
-    smiles: str | None = None  # the column of the molecules, if they are in one
-    ids: Sequence[str] | None = None  # of a format that has them outside its columns
-    counted: str = "line"  # what `lines` counts
-
-    def place(self, row: int) -> str:
-        return f"{self.counted} {self.lines[row]}"
-
-
-Row = tuple[int, list[str], str]  # the line on which it begins, cells, what is wrong with it
-
-
-def cell_blocks(path: Path, size: int | None = None) -> Iterator[Rows]:
-    """A CSV or TSV file, `size` rows at a time (None: all at once); without rows there is no block.
-
-    What separates cells is found out. Empty lines before the header do not count; others are no rows, except
-    in a table of one column, where they are empty cells unless the file ends with them.
-    """
-    found = _rows(path)
-    names = header(path, found)
-
-    def filled() -> Iterator[Row]:
-        waiting: list[Row] = []
-        for line, row, problem in found:
-            if row or len(names) == 1:
-                waiting.append((line, row or [""], problem))
-            if any(row):
-                yield from waiting
-                waiting = []
-
-    rows, width = filled(), len(names)
-    while block := list(islice(rows, size)):
-        lines, cells, problems = (list(part) for part in zip(*block, strict=True))
-        broken = {
-            index: problem or f"{len(row)} cells, while the header has {width}"
-            for index, (row, problem) in enumerate(zip(cells, problems, strict=True))
-            if problem or len(row) != width
-        }
-        for index in broken:
-            cells[index] = [""] * width
-        columns = {name: [row[position] for row in cells] for position, name in enumerate(names)}
-        yield Rows(columns, lines, broken)
-
-
-def read_cells(path: Path, errors: Errors = "raise") -> Rows:
-    """A whole CSV or TSV file."""
-    return whole(path, cell_blocks(path), errors)
-
-
-def whole(path: Path, blocks: Iterator[Rows], errors: Errors) -> Rows:
-    """The one block of a file that is read whole; errors="raise" refuses broken rows."""
-    rows = next(blocks, None)
-    if rows is None:
-        raise InvalidFile(f"{path} has a header and no rows")
-    for row, problem in rows.broken.items():
-        if errors == "raise":
-            raise InvalidFile(f"{path}, {rows.place(row)}: {problem}")
-    return rows
-
-
-def header(path: Path, rows: Iterator[Row] | None = None) -> list[str]:
-    """The cells of a table's first row."""
-    line, cells, problem = next(rows or _rows(path))
-    if problem:
-        raise InvalidFile(f"{path}, line {line}: {problem}")
-    names = [name.strip() for name in cells]
-    if len(set(names)) < len(names):
-        raise InvalidFile(f"{path}: two columns of one name in the header {names}")
-    return names
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    """Every row, the header first."""
-    lines = text_lines(path)
-    leading: list[str] = []
-    for line in lines:  # as far as the header, which tells what separates cells
-        leading.append(line)
-        if line != "\n":
-            break
-    taken: list[str] = []  # the lines of the row that is being read
-
-    def fed() -> Iterator[str]:
-        for line in chain(leading, lines):
-            taken.append(line)
-            yield line
-
-    between = delimiter(leading[-1])
-    reader = csv.reader(fed(), delimiter=between, strict=True)
-    begins, found, problem = 1, False, ""
-    while True:
-        more = 0
-        try:
-            row, problem = next(reader), ""
-        except StopIteration:
-            return
-        except csv.Error as error:
-            try:
-                if "field limit" not in str(error):
-                    raise
-                more = _rest_of_row(taken, lines, between)
-            except csv.Error as why:
-                raise InvalidFile(f"{path}, line {begins}: not a table, or truncated ({why})") from why
-            row, problem = ["?"], f"a cell of more than {csv.field_size_limit():,} characters"
-        found = found or bool(row)
-        if found:
-            yield begins, row, problem
-        begins += len(taken) + more
-        taken.clear()
-
-
-def _rest_of_row(taken: Iterable[str], lines: Iterator[str], between: str) -> int:
-    """Go to the end of a row of which some lines were taken; gives how many more it has.
-
-    A limit beyond which cells fit would be one for all of the process, and a forgotten quote would fill the
-    memory with what is behind it.
-    """
-    inside = False
-    for line in taken:
-        inside = _goes_on(line, inside, between)
-    more = 0
-    while inside:
-        line, more = next(lines, ""), more + 1
-        if not line:
-            raise csv.Error("unexpected end of data")
-        inside = _goes_on(line, inside, between)
-    return more
-
-
-def _goes_on(line: str, inside: bool, between: str) -> bool:
-    """Whether a quoted cell goes on behind a line, which begins inside of one or not."""
-    line, at = f'"{line}' if inside else line, 0
-    while opened := re.compile(f'(?:^|{between})"').search(line, at):
-        closed = re.compile('[^"]*(?:""[^"]*)*"(?!")').match(line, opened.end())
-        if closed is None:
-            return True
-        at = closed.end()
-        if line[at] not in f"{between}\n":
-            raise csv.Error(f"'{between}' expected after '\"'")
-    return False
-
-
-def delimiter(line: str) -> str:
-    """What separates the cells of a line: the most frequent one of , ; and tab."""
-    return max(",;\t", key=line.count)
-
-
-def typed(cells: Any) -> list[Any]:
-    """What the cells of a column mean: floats if all are numbers, else as they are; None where missing.
-
-    A comma counts as a decimal point where all cells are such numbers and not all look like thousands. Arrow
-    arrays are of their own type: only numbers are numbers, and whole ones that a float would round are texts.
-    """
-    if not isinstance(cells, list):
-        return _typed_array(cells)
-    given = [cell.strip() for cell in cells if cell.strip().casefold() not in MISSING]
-    commas = (
-        any("," in cell for cell in given)
-        and all(re.fullmatch(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?", cell) for cell in given)
-        and not all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})?", cell) for cell in given)
-    )
-    point = "." if commas else ","
-    with suppress(ValueError):
-        if given:
-            return [
-                None if cell.strip().casefold() in MISSING else float(cell.replace(",", point))
-                for cell in cells
-            ]
-    return [cell or None for cell in cells]
-
-
-def _typed_array(cells: Any) -> list[Any]:
-    import pyarrow as pa
-
-    values, of = cells.to_pylist(), cells.type
-    exact = pa.types.is_integer(of) and all(value is None or abs(value) <= EXACT for value in values)
-    if exact or pa.types.is_floating(of) or pa.types.is_decimal(of):
-        return [None if value is None or value != value else float(value) for value in values]
-    if pa.types.is_boolean(of):
-        return list(values)
-    return [None if value is None or value == "" else str(value) for value in values]
-
-
-def with_columns(
-    graphs: GraphSet, columns: Mapping[str, Any], label: str | None, place: Callable[[int], str]
-) -> GraphSet:
-    """`graphs` with the columns of their file, rejected rows included, and with places for what was rejected.
-
-    The column `label` becomes `y`, with whole numbers and texts as categories.
-    """
-    out = {rejected.index for rejected in graphs.rejected}
-    arrays, described = dict(graphs.graph), {column.name: column for column in graphs.schema.graph}
-    for name, cells in columns.items():
-        if name == LABEL and label in columns and label != LABEL:
-            continue  # the chosen label takes its place
-        if out:
-            good = [row for row in range(len(cells)) if row not in out]
-            cells = [cells[row] for row in good] if isinstance(cells, list) else cells.take(good)
-        values = typed(cells)
-        numbers = [value for value in values if isinstance(value, float)]
-        known = Column(name, "float", unit=split_header(name)[1]) if numbers else None
-        if name == label and all(number.is_integer() for number in numbers):
-            values = [int(value) if isinstance(value, float) else value for value in values]
-            known = Column(LABEL, "categorical")
-        elif name == label and known:
-            known = replace(known, name=LABEL)
-        stored, column = store_graph_column(name, values, known)
-        described.pop(column.name, None)  # a column of that name moves to the end
-        arrays[column.name], described[column.name] = stored, column
-    schema = graphs.schema.replace("graph", described.values())
-    return replace(graphs, graph=arrays, schema=schema, rejected=placed(graphs.rejected, place))
-
-
-def placed(rejected: Iterable[Rejected], place: Callable[[int], str]) -> tuple[Rejected, ...]:
-    """Rejected rows whose problem begins with their place in the file."""
-    return tuple(replace(each, problem=f"{place(each.index)}: {each.problem}") for each in rejected)
-
-
-def in_file(error: InvalidGraph | InvalidParameter, path: object, place: Callable[[int], str]) -> Exception:
-    """The same error, naming the file and the place in it."""
-    if isinstance(error, InvalidGraph) and error.index is not None:
-        problem = f"{path}, {place(error.index)}: {error.problem}"
-        return InvalidGraph(problem, index=error.index, graph_id=error.graph_id)
-    return InvalidFile(f"{path}: {error}")
 
 
 def place_of(rejected: Rejected) -> tuple[str, str]:

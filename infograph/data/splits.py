@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from infograph.data.cleaning import smiles_of
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import missing
+from infograph.data.molecules import rdkit
 from infograph.data.units import graph_column
-from infograph.errors import InvalidParameter, MissingExtra
+from infograph.errors import InvalidParameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +204,7 @@ def scaffolds(graphs: GraphSet) -> NDArray[np.str_]:
 
 
 def _scaffolds(smiles: NDArray[Any]) -> NDArray[np.str_]:
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError as error:
-        raise MissingExtra("rdkit", "chem") from error
+    Chem, rdBase = rdkit("Chem"), rdkit("rdBase")
 
     def scaffold(smiles: str) -> str:
         mol = Chem.MolFromSmiles(smiles)

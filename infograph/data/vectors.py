@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.convert import id_array, objects
 from infograph.data.graphset import GraphSet
+from infograph.data.records import id_array, objects
 from infograph.data.units import graph_column
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter, MissingExtra, SchemaMismatch
 from infograph.io import replaced_file

@@ -20,19 +20,18 @@ from sklearn.utils.metaestimators import available_if
 import infograph
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import (
+from infograph.data.labels import Task, listed
+from infograph.data.schema import Schema
+from infograph.data.targets import (
     ClassTargets,
     Targets,
-    Task,
     TaskTargets,
     class_targets,
     has_several,
-    listed,
     match_names,
     numeric_targets,
     task_targets,
 )
-from infograph.data.schema import Schema
 from infograph.data.vectors import data_frame
 from infograph.errors import (
     InvalidFile,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from infograph.data.graphset import IntArray
-from infograph.data.labels import ClassTargets, Targets
+from infograph.data.targets import ClassTargets, Targets
 from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.parameters import changed
 from infograph.progress import AREA, ERROR, Epoch

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from infograph.data.colours import WIDE, node_width
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, IntArray, align, fingerprint
+from infograph.data.graphset import GraphSet, IntArray, fingerprint
+from infograph.data.joining import align
 from infograph.data.schema import Schema
 from infograph.errors import InvalidParameter
 from infograph.estimators.architecture import (

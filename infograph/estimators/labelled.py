@@ -21,8 +21,9 @@ from torch import Tensor
 from infograph.data.convert import as_graphset
 from infograph.data.fingerprints import descriptor_names
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
-from infograph.data.labels import ClassTargets, Targets, check_unlabelled
+from infograph.data.labels import check_unlabelled
 from infograph.data.schema import Category
+from infograph.data.targets import ClassTargets, Targets
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
 from infograph.estimators.base import BadRows, Compute, GraphPredictor

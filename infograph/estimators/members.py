@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from infograph.data.fingerprints import descriptor_names, morgan_fingerprints, rdkit_descriptors
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import ClassTargets, Targets
 from infograph.data.molecules import SMILES
+from infograph.data.targets import ClassTargets, Targets
 from infograph.estimators.architecture import choose_device
 from infograph.nn.encoder import GraphEncoder
 from infograph.objectives.consistency import follow

@@ -16,14 +16,14 @@ from torch.nn.functional import cross_entropy
 
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import (
+from infograph.data.labels import listed
+from infograph.data.targets import (
     ClassTargets,
     Scaler,
     Targets,
     TaskTargets,
     class_targets,
     constant,
-    listed,
     match_names,
     numeric_targets,
     task_targets,

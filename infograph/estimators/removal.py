@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.colours import refine
-from infograph.data.graphset import GraphSet, IntArray, concatenate, pointer, ranges, recode
+from infograph.data.graphset import GraphSet, IntArray, pointer, ranges
+from infograph.data.joining import concatenate, recode
 from infograph.data.molecules import BOND, ELEMENT, SMILES, from_molecules
 from infograph.data.schema import Schema
 from infograph.estimators.members import network_outputs, part_of

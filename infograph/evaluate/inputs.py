@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from infograph.data.labels import as_numbers, encode_labels, is_continuous, label_columns, missing
+from infograph.data.labels import is_continuous, missing
+from infograph.data.targets import as_numbers, encode_labels, label_columns
 from infograph.errors import InvalidParameter
 from infograph.evaluate.evaluation import Plan
 from infograph.evaluate.judges import (

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name, count_classes, is_continuous, is_known
 from infograph.data.molecules import BOND
@@ -30,7 +29,14 @@ from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
 from infograph.look.clusters import percent
 from infograph.look.describe import cluster_sentence, edge_counts
-from infograph.look.molecules import PROPERTIES, formula_of, has_molecules, molecules_of, properties_of
+from infograph.look.molecules import (
+    PROPERTIES,
+    formula_of,
+    has_molecules,
+    molecules_of,
+    properties_of,
+    recognise_atoms,
+)
 from infograph.look.project import Floats, Method, choose_method, project
 from infograph.progress import Watch
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import SMILES
 from infograph.data.vectors import arrow_column
@@ -23,7 +22,7 @@ from infograph.index import GraphIndex
 from infograph.index.graph_index import without_own
 from infograph.io import check_writable, replaced_file
 from infograph.look import draw_graph
-from infograph.look.molecules import formula_of, has_molecules, molecules_of
+from infograph.look.molecules import formula_of, has_molecules, molecules_of, recognise_atoms
 from infograph.look.svg import THEMES, document
 
 PAGE = Path(__file__).parent / "page"

@@ -31,13 +31,13 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import infograph
-from infograph.data.convert import Errors, as_graphset
-from infograph.data.datasets import recognise_atoms
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray, Rejected
 from infograph.data.labels import class_name
 from infograph.data.molecules import SMILES
 from infograph.data.network_files import NETWORKS, TEXTS, XML
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES
+from infograph.data.records import Errors
 from infograph.data.schema import Schema
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.base import GraphPredictor
@@ -48,6 +48,7 @@ from infograph.index import GraphIndex, Hits
 from infograph.index.graph_index import embedded, schema_of
 from infograph.jobs import OverLimit, limited
 from infograph.learn.predictions import ID, predict_table
+from infograph.look.molecules import recognise_atoms
 
 DRAWINGS = 512  # in memory; a molecule has some 5,000 characters, a large network 300,000
 MAX_LISTED = 200  # rows of a region that are listed

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import infograph
-from infograph.data.convert import objects
-from infograph.data.graphset import GraphSet, check_texts, concatenate, open_graphs, save_graphs
+from infograph.data.graphset import GraphSet, check_texts, open_graphs, save_graphs
+from infograph.data.joining import concatenate
+from infograph.data.records import objects
 from infograph.data.vectors import graph_values
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.nearest import Approximate, Metric, Vectors, check_vectors, norms_of

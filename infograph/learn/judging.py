@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from infograph.data.graphset import GraphSet
-from infograph.data.labels import class_name, missing, numeric_targets, without_mark
+from infograph.data.labels import class_name, missing, without_mark
+from infograph.data.targets import numeric_targets
 from infograph.estimators.base import GraphPredictor
 from infograph.progress import WRONG, Watcher
 

@@ -10,23 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.graphset import GraphSet, IntArray
-from infograph.data.labels import (
-    FEW,
-    ClassTargets,
-    Mark,
-    Targets,
-    Task,
-    check_numbers,
-    class_targets,
-    is_known,
-    listed,
-    numeric_targets,
-    task_of,
-    task_targets,
-    without_mark,
-)
+from infograph.data.labels import FEW, Mark, Task, check_numbers, is_known, listed, task_of, without_mark
 from infograph.data.schema import Column
 from infograph.data.splits import semi_supervised_split, split_by_scaffold
+from infograph.data.targets import ClassTargets, Targets, class_targets, numeric_targets, task_targets
 from infograph.data.units import graph_column
 from infograph.errors import InvalidParameter, InvalidTarget
 

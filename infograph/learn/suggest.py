@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from infograph.data.colours import refine
 from infograph.data.convert import as_graphset
-from infograph.data.graphset import GraphSet, concatenate
+from infograph.data.graphset import GraphSet
+from infograph.data.joining import concatenate
 from infograph.data.molecules import SMILES
 from infograph.data.units import split_header
 from infograph.errors import InvalidParameter

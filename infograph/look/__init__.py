@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from infograph.data.datasets import name_atoms as name_atoms
 from infograph.look.clusters import Clusters as Clusters
 from infograph.look.clusters import find_clusters as find_clusters
 from infograph.look.describe import ClusterDescription as ClusterDescription
@@ -10,4 +9,5 @@ from infograph.look.describe import Finding as Finding
 from infograph.look.describe import describe_clusters as describe_clusters
 from infograph.look.draw import contribution_drawing as contribution_drawing
 from infograph.look.draw import draw_graph as draw_graph
+from infograph.look.molecules import name_atoms as name_atoms
 from infograph.look.project import outlier_scores as outlier_scores

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import erfc
 from scipy.stats import hypergeom, rankdata
 
-from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import class_name, count_classes, is_continuous, is_known
 from infograph.data.molecules import ELEMENT
 from infograph.data.vectors import data_frame, graph_values
 from infograph.errors import InvalidParameter
 from infograph.look.clusters import Clusters, medoid, percent
-from infograph.look.molecules import has_molecules, molecules_of
+from infograph.look.molecules import has_molecules, molecules_of, recognise_atoms
 from infograph.look.project import Floats
 from infograph.notebook import Drawing, as_html, drawn
 

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infograph.data.convert import as_graphset
-from infograph.data.datasets import recognise_atoms
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name
 from infograph.data.schema import Schema
 from infograph.data.units import with_unit
 from infograph.errors import InvalidParameter
 from infograph.look.layout import Points, distinct, layout
-from infograph.look.molecules import LARGEST, draw_molecule, has_molecules, molecule_of
+from infograph.look.molecules import LARGEST, draw_molecule, has_molecules, molecule_of, recognise_atoms
 from infograph.look.svg import (
     THEMES,
     THUMBNAIL,

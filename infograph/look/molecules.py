@@ -5,13 +5,18 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import GraphSet, recode
+from infograph.data.datasets import CATALOGUE, Counts
+from infograph.data.graphset import GraphSet
+from infograph.data.joining import recode
 from infograph.data.molecules import BOND, ELEMENT, SMILES
+from infograph.data.schema import Column, Level
+from infograph.errors import InvalidParameter
 from infograph.look.svg import THUMBNAIL, Theme, circle, document, legend_height, rgb, score_colours, tell
 from infograph.notebook import Drawing
 
@@ -27,6 +32,11 @@ DEFAULTS = re.compile(
     r"stroke-opacity:1)(;|(?='))"
 )
 SPACES = re.compile(r"\.0(?!\d)|(?<=[A-Z]) | (?=[A-Z])")
+# Which element and which bond a label of a data set is, by the notes of the TU collection.
+ATOMS = {
+    "MUTAG": ("C N O F I Cl Br", "aromatic single double triple"),
+    "PTC_MR": ("In P O N Na C Cl S Br F K Cu Zn I Ba Sn Pb Ca", "triple double single aromatic"),
+}
 BOND_TYPES = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC", "ZERO")  # of the codes of a bond column
 
 
@@ -246,3 +256,32 @@ def _drawer(width: int, height: int, theme: Theme, *, plain: bool) -> Any:
     options.maxFontSize = 24
     options.addStereoAnnotation = False
     return drawer
+
+
+def name_atoms(graphs: GraphSet, dataset: str) -> GraphSet:
+    """MUTAG or PTC_MR, or some of its graphs, with columns `element` and `bond` for drawings.
+
+    Encoders do not see the new columns: models that were fitted on the set as it is take these graphs, too.
+    """
+    if dataset not in ATOMS:
+        raise InvalidParameter(f"dataset={dataset!r}: the atoms of {' and '.join(ATOMS)} are known")
+    columns: tuple[tuple[Level, Column], ...] = (("node", ELEMENT), ("edge", BOND))
+    for (level, column), names in zip(columns, map(str.split, ATOMS[dataset]), strict=True):
+        own = graphs.schema.column(level, "label")
+        if own is None or own.categories != tuple(range(len(names))):
+            raise InvalidParameter(
+                f"these graphs are not of {dataset}: expected {len(names)} numbers as {level} column 'label'"
+            )
+        codes = np.array([column.categories.index(name) for name in names], np.int32)
+        labels = getattr(graphs, level)["label"]
+        graphs = graphs.with_column(level, replace(column, used=False), codes[labels])
+    return graphs
+
+
+def recognise_atoms(graphs: GraphSet) -> GraphSet:
+    """The graphs with atoms named if this is all of MUTAG or PTC_MR; as they came otherwise."""
+    if "element" in graphs.node or "label" not in graphs.node or "label" not in graphs.edge:
+        return graphs
+    counts = Counts.of(graphs)
+    known = (entry.name for entry in CATALOGUE if entry.name in ATOMS and entry.counts == counts)
+    return next((name_atoms(graphs, name) for name in known), graphs)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
-from infograph.data.labels import class_targets, numeric_targets
+from infograph.data.targets import class_targets, numeric_targets
 from infograph.data.units import match_name
 from infograph.errors import InvalidParameter, MissingExtra
 from infograph.estimators.base import GraphPredictor

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from infograph.data.graphset import GraphSet
-from infograph.data.labels import encode_labels, is_continuous, is_known
+from infograph.data.labels import is_continuous, is_known
+from infograph.data.targets import encode_labels
 from infograph.data.units import LABEL
 from infograph.data.vectors import Embeddings, write_embeddings
 from infograph.errors import InvalidParameter

@@ -33,7 +33,6 @@ import numpy as np
 
 from infograph.data.graphset import GraphSet
 from infograph.data.read import ReadOptions
-from infograph.data.tables import READ, Block, Shard, column_types, read_blocks
 from infograph.data.vectors import PROBLEM, check_names
 from infograph.errors import (
     DiskFull,
@@ -49,11 +48,13 @@ from infograph.estimators.folder import model_folder, read_config
 from infograph.io import LOCK, check_folder, check_outputs, json_ready, locked, read_json, replaced_file
 from infograph.jobs import Lost, run
 from infograph.progress import ShardProgress
+from infograph.scale.blocks import Block, column_types, read_blocks
 from infograph.scale.shards import (
     BLOCK,
     FORMAT,
     Inputs,
     Record,
+    Shard,
     check_records,
     files_of,
     find_shards,
@@ -65,6 +66,7 @@ from infograph.scale.shards import (
 
 NOT_FINITE = "its vector is not finite: a feature is far outside what the model was trained on"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "stereo", "salts")
 MAX_WARNINGS = 5  # of readers that are passed on; thousands of shards have the same to say
 Rows = Callable[[int], None]
 
@@ -129,7 +131,7 @@ def embed_shards(
 
         embed_shards("model", "shards/*.parquet", "vectors", workers=8)
 
-    Files have the columns `id` (texts, see `infograph.data.tables`), the columns asked for, and `vector`;
+    Files have the columns `id` (texts, see `infograph.scale.blocks`), the columns asked for, and `vector`;
     rows keep their order. Columns of Parquet keep their types, those of text files are texts. A row that
     cannot be embedded is listed in `out/_rejected` with its place and reason. A shard's file appears when it
     is whole. Called again, after a kill or with more files, finished shards are skipped.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infograph.data.graphset import MARKER
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES, kind
-from infograph.data.tables import Shard
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.io import read_json
 
@@ -20,6 +20,16 @@ Inputs = str | Path | Sequence[str | Path]
 BLOCK = 10_000  # rows: some 20 MB of vectors of 512 numbers
 FORMAT = "infograph-shard-1"
 Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One input file, or a folder with a saved GraphSet."""
+
+    name: str  # of its output, without an ending; no two shards of a job share it
+    path: str
+    size: int
+    mtime_ns: int
 
 
 def is_pattern(source: str | Path) -> bool:

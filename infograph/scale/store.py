@@ -17,19 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infograph.data.graphset import (
-    GRAPHSET,
-    GraphSet,
-    joint_schema,
-    mark_graphs,
-    open_graphs,
-    recode,
-    save_graphs,
-)
+from infograph.data.graphset import GRAPHSET, GraphSet, mark_graphs, open_graphs, save_graphs
+from infograph.data.joining import joint_schema, recode
 from infograph.data.labels import MISSING
 from infograph.data.read import ReadOptions, place_of
 from infograph.data.schema import LEVELS, Column, Schema
-from infograph.data.tables import Block, read_blocks
 from infograph.data.units import split_header
 from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
 from infograph.io import (
@@ -41,6 +33,7 @@ from infograph.io import (
     writing,
 )
 from infograph.progress import ShardProgress
+from infograph.scale.blocks import Block, read_blocks
 from infograph.scale.shards import BLOCK, Inputs, find_shards
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from infograph.data.convert import Record, assemble
+from infograph.data.records import Record, assemble
 
 needs_real = pytest.mark.skipif(
     not os.environ.get("INFOGRAPH_DATA"), reason="INFOGRAPH_DATA is not set to a folder with the TU zips"

@@ -25,7 +25,7 @@ from infograph import (
 from infograph.baselines.graphlets import PAIRS, five_node_types
 from infograph.baselines.random_walk import largest_norm
 from infograph.baselines.words import find_tokens, inner_products, sort_tokens
-from infograph.data.convert import Record, assemble
+from infograph.data.records import Record, assemble
 from infograph.data.schema import Column, Schema
 from tests.baselines.oracles import (
     MOLECULES,

@@ -21,7 +21,7 @@ from infograph import (
     ShortestPath,
     WeisfeilerLehman,
 )
-from infograph.data.convert import Record, assemble
+from infograph.data.records import Record, assemble
 from tests.baselines.oracles import permuted, random_set, seeds
 
 EXACT = {  # values do not depend on the order of nodes, nor on who was fitted

@@ -17,8 +17,8 @@ import pytest
 from infograph import GraphSet, as_graphset, concatenate, read_graphs, save_graphs
 from infograph.data.graphset import fingerprint
 from infograph.data.read import ReadOptions
-from infograph.data.tables import Block, read_blocks
 from infograph.errors import InvalidParameter, SchemaMismatch
+from infograph.scale.blocks import Block, read_blocks
 from infograph.scale.shards import find_shards
 from infograph.scale.store import save_stream
 from tests.data.equal import assert_equal

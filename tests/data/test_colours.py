@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infograph.data.colours import edge_width, group_rows, node_width, open_colouring, refine, save_colouring
-from infograph.data.convert import Record, assemble
 from infograph.data.graphset import GraphSet
+from infograph.data.records import Record, assemble
 from infograph.data.schema import Column, Role, Schema
 from infograph.errors import InvalidFile
 

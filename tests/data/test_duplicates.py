@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infograph.data.cleaning import RULES, resolve_duplicates
-from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import from_molecules
+from infograph.data.records import store_graph_column
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter
 

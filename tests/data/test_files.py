@@ -18,7 +18,9 @@ from rdkit import Chem
 from rdkit.Chem import AllChem
 
 from infograph import GraphSet, as_graphset, read_graphs, save_graphs, write_rejected
-from infograph.data.read import cell_blocks, place_of, typed
+from infograph.data.columns import typed
+from infograph.data.read import place_of
+from infograph.data.text_tables import cell_blocks
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, SchemaMismatch, UnknownDataset
 from infograph.scale import store_graphs
 from tests.data.equal import assert_equal, told

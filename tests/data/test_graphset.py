@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infograph import GraphSet, as_graphset, concatenate, open_graphs, save_graphs
-from infograph.data.convert import Record, assemble
-from infograph.data.graphset import align, fingerprint
+from infograph.data.graphset import fingerprint
+from infograph.data.joining import align
+from infograph.data.records import Record, assemble
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.errors import (
     FileMissing,

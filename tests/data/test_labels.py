@@ -18,21 +18,23 @@ from infograph import InfoGraphClassifier, Vectors, as_graphset
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.labels import (
     Mark,
-    Scaler,
     class_name,
-    class_targets,
     count_classes,
-    encode_labels,
-    has_several,
     is_continuous,
     is_known,
     missing,
-    numeric_targets,
     task_of,
-    task_targets,
     without_mark,
 )
 from infograph.data.schema import Column
+from infograph.data.targets import (
+    Scaler,
+    class_targets,
+    encode_labels,
+    has_several,
+    numeric_targets,
+    task_targets,
+)
 from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning
 from tests.report.conftest import rings_and_stars
 

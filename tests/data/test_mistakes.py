@@ -40,7 +40,6 @@ from infograph.data.molecules import from_molecules
 from infograph.data.qm9 import atomisation_energies, in_units, read_qm9
 from infograph.data.read import ReadOptions
 from infograph.data.schema import Column
-from infograph.data.tables import read_blocks
 from infograph.data.units import match_name
 from infograph.data.vectors import Embeddings, read_embeddings, write_embeddings
 from infograph.errors import (
@@ -52,6 +51,7 @@ from infograph.errors import (
     SchemaMismatch,
     UnknownDataset,
 )
+from infograph.scale.blocks import read_blocks
 from infograph.scale.shards import find_shards
 from tests.data.equal import told
 

@@ -25,8 +25,8 @@ from infograph import (
 )
 from infograph.data import datasets
 from infograph.data.datasets import entry_for
-from infograph.data.labels import ClassTargets
 from infograph.data.qm9 import read_qm9
+from infograph.data.targets import ClassTargets
 from infograph.errors import InvalidParameter, InvalidTarget, TargetWarning, UnknownCategoryWarning
 from infograph.estimators import members
 from infograph.estimators.choosing import hold_out

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from infograph import GIN, Auto, GraphSet, InfoGraph, InfoGraphClassifier, as_graphset
-from infograph.data.convert import store_graph_column
+from infograph.data.records import store_graph_column
 from infograph.data.vectors import Embeddings
 from infograph.explore import Atlas, Limits, make_atlas
 from infograph.explore.guard import NEEDED, open_socket

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from infograph.data.convert import objects
+from infograph.data.records import objects
 from infograph.explore import make_atlas, write_map, write_points
 from infograph.explore.map_file import MODULES, PAGE
 from infograph.index import GraphIndex

@@ -36,7 +36,7 @@ from sklearn.base import clone
 import infograph
 from infograph import GraphIndex, GraphSet
 from infograph.data.colours import open_colouring, refine
-from infograph.data.graphset import align
+from infograph.data.joining import align
 from infograph.estimators import architecture
 from infograph.io import json_ready
 from infograph.parameters import flat

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from infograph import GIN, GraphSet, InfoGraph, as_graphset
-from infograph.data.convert import store_graph_column
+from infograph.data.records import store_graph_column
 from infograph.data.vectors import Embeddings
 from infograph.index import GraphIndex
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from infograph import GraphIndex, InfoGraph
-from infograph.data.convert import objects
+from infograph.data.records import objects
 from infograph.data.vectors import Embeddings
 from infograph.errors import InfoGraphError, InvalidFile
 from infograph.index.store import _checksum

@@ -7,9 +7,9 @@ import pytest
 
 from infograph import InfoGraphRegressor, as_graphset, read_graphs, semi_supervised_split
 from infograph.data.cleaning import prepare
-from infograph.data.convert import store_graph_column
 from infograph.data.graphset import GraphSet
 from infograph.data.labels import BadCell
+from infograph.data.records import store_graph_column
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, InvalidTarget, SchemaMismatch
 from infograph.learn.parts import make_parts

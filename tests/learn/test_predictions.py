@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from infograph import GIN, AtomCounts, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
-from infograph.data.convert import store_graph_column
+from infograph.data.records import store_graph_column
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.base import check_embeds

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact, mannwhitneyu
 
-from infograph.data.convert import as_graphset, store_graph_column
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
+from infograph.data.records import store_graph_column
 from infograph.look import Clusters, describe_clusters, find_clusters
 from infograph.look.describe import edge_counts, holm, node_type_findings, number_findings, rank_sum
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from infograph import GraphSet, as_graphset, draw_graph
-from infograph.data.datasets import ATOMS, BONDS
 from infograph.data.molecules import from_molecules
 from infograph.data.schema import Column
 from infograph.look import name_atoms
 from infograph.look.draw import THUMBNAIL_SIZE
-from infograph.look.molecules import has_molecules, molecule_of
+from infograph.look.molecules import ATOMS, has_molecules, molecule_of
 
 Chem = pytest.importorskip("rdkit.Chem")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -106,7 +105,8 @@ def test_impossible_molecules_are_drawn_as_they_stand() -> None:
 def test_numbers_of_benchmark_sets_become_atoms(dataset: str) -> None:
     graphs = as_graphset(["c1ccccc1[N+](=O)[O-]"])
     plain = GraphSet(graphs.node_ptr, graphs.edge_ptr, graphs.edges, ids=graphs.ids)
-    for level, known, names in (("node", "element", ATOMS[dataset]), ("edge", "bond", BONDS[dataset])):
+    elements, bonds = (tuple(names.split()) for names in ATOMS[dataset])
+    for level, known, names in (("node", "element", elements), ("edge", "bond", bonds)):
         column = Column("label", "categorical", categories=tuple(range(len(names))))
         codes = np.array([names.index(value) for value in graphs.values(level, known)])
         plain = plain.with_column(level, column, codes)

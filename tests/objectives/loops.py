@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from infograph.data.colours import node_inputs
-from infograph.data.convert import Record, assemble
-from infograph.data.graphset import GraphSet, align
+from infograph.data.graphset import GraphSet
+from infograph.data.joining import align
+from infograph.data.records import Record, assemble
 from infograph.data.schema import Column, Schema
 from infograph.estimators.architecture import EncoderSpec, schema_for
 from infograph.nn.encoder import GraphEncoder

@@ -5,8 +5,9 @@ from typing import Any
 
 import networkx as nx
 
-from infograph.data.convert import as_graphset, store_graph_column
+from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
+from infograph.data.records import store_graph_column
 
 
 def rings_and_stars(labels: Sequence[Any], column: str = "y") -> GraphSet:

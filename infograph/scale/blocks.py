@@ -1,0 +1,140 @@
+"""A shard -> blocks of rows: molecules read as they stream by, other graphs read whole and cut.
+
+Parquet, CSV, TSV and `.smi` files are streamed, so that memory is bounded by the block. SDF, JSON lines,
+saved GraphSets and all else that `infograph.read_graphs` knows are read whole by it: keep such shards small
+enough for memory (a saved GraphSet is a memory map, and takes little).
+
+Ids are the cells of the id column, as texts: the chosen one, or the first that is called like ids. They
+may repeat: whether they do would take the whole file. Rows without an id are `<shard>:<row>`, rows counted
+from 0; so are graphs whose ids are just their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infograph.data.columns import placed, texts
+from infograph.data.graphset import GraphSet, IntArray, Rejected
+from infograph.data.molecules import SMILES, from_molecules
+from infograph.data.read import SMILES_FILES, TABLES, ReadOptions, read
+from infograph.data.tables import id_column, is_molecule_table, kept_columns, rows_of
+from infograph.data.text_tables import header, kind
+from infograph.data.vectors import arrow_column, check_names, graph_values
+from infograph.errors import InvalidFile, NothingLeft
+from infograph.scale.shards import Shard
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows of a shard. R rows, of which G are graphs."""
+
+    start: int  # the first one's place in the shard
+    ids: Sequence[str]  # (R,)
+    columns: dict[str, Any]  # what else is asked for, an Arrow array (R,) per name
+    graphs: GraphSet | None  # None if none could be read
+    rejected: tuple[Rejected, ...]  # the other rows; `index` counts from the start of the block
+    typed: bool = True  # whether the file says what its columns hold; if not, numbers are texts
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Where in the block the graphs stand. (G,)."""
+        return np.delete(np.arange(len(self)), np.array([each.index for each in self.rejected], np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read_blocks(
+    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
+) -> Iterator[Block]:
+    """The rows of a shard, `size` at a time and every one of them, with some of its columns (None: all)."""
+    import pyarrow as pa
+
+    path, start = Path(shard.path), 0
+    streamed = path.is_file() and (
+        kind(path) in SMILES_FILES
+        or (kind(path) in (*TABLES, ".parquet") and is_molecule_table(path, options))
+    )
+    if not streamed:
+        yield from _cut(shard, size, options, columns)
+        return
+    for rows in rows_of(path, options, size, columns):
+        own = id_column(rows.columns, options, path)
+        names = rows.ids or [""] * len(rows.molecules)
+        if own:
+            names = texts(path, own, rows.columns[own])
+        ids = [name or f"{shard.name}:{start + row}" for row, name in enumerate(names)]
+        stored = {name: rows.columns[name] for name in kept_columns(rows.columns, columns, own, path)}
+        arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}
+        graphs: GraphSet | None = None
+        try:
+            how = {**options.of_molecules, "errors": "skip"}
+            graphs = from_molecules(rows.items, ids=ids, keep_smiles=False, **how)
+            graphs, rejected = replace(graphs, rejected=()), graphs.rejected
+        except NothingLeft as error:
+            rejected = error.rejected
+        yield Block(start, ids, arrays, graphs, placed(rejected, rows.place), kind(path) == ".parquet")
+        start += len(ids)
+
+
+def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None) -> Iterator[Block]:
+    """The blocks of a shard that is read whole."""
+    import pyarrow as pa
+
+    graphs: GraphSet | None = None
+    try:
+        graphs = read(Path(shard.path), replace(options, errors="skip", label=None, units={}))
+        graphs, rejected = replace(graphs, rejected=()), graphs.rejected
+    except InvalidFile as error:
+        if not isinstance(error.__cause__, NothingLeft) or not error.__cause__.rejected:
+            raise
+        rejected = error.__cause__.rejected
+    total = len(rejected) + (0 if graphs is None else len(graphs))
+    ids = [f"{shard.name}:{row}" for row in range(total)]
+    position = np.full(total, -1)  # of the graph of every row
+    named = {each.index: each.graph_id for each in rejected}
+    if graphs is not None:
+        rows = np.delete(np.arange(total), list(named))
+        position[rows] = np.arange(len(graphs))
+        named |= dict(zip(rows.tolist(), graphs.ids.tolist(), strict=True))
+    for row, name in named.items():
+        ids[row] = ids[row] if name == row else str(name)
+    known = [] if graphs is None else [column.name for column in graphs.schema.graph]
+    kept = known if columns is None else list(columns)
+    check_names(kept)
+    stored = {
+        name: pa.nulls(total, pa.string()) if graphs is None else arrow_column(graph_values(graphs, name))
+        for name in kept
+    }
+    for start in range(0, total, size):
+        here = position[start : start + size]
+        found = here[here >= 0]
+        inside = tuple(
+            replace(each, index=each.index - start, graph_id=ids[each.index])
+            for each in rejected
+            if start <= each.index < start + size
+        )
+        cut = graphs[int(found[0]) : int(found[-1]) + 1] if graphs is not None and len(found) else None
+        taken = {name: values.take(pa.array(here, mask=here < 0)) for name, values in stored.items()}
+        yield Block(start, ids[start : start + size], taken, cut, inside)
+
+
+def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | None) -> Any:
+    """The Arrow schema of the columns of a shard without rows; only Parquet and tables can be that."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    path = Path(shard.path)
+    if kind(path) == ".parquet":
+        schema = parquet.read_schema(path)
+    else:
+        names = header(path) if kind(path) in TABLES else [SMILES.name]
+        schema = pa.schema([(name, pa.string()) for name in names])
+    kept = kept_columns(schema.names, columns, id_column(schema.names, options, path), path)
+    return pa.schema([schema.field(name) for name in kept])
