@@ -1,4 +1,4 @@
-"""What the composition of a graph says of a number: least squares, before a network learns the rest."""
+"""What the composition of a graph says of a number: least squares, before a model learns the rest."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from infograph.objectives.heads import completed, least_squares, missed
 
 Floats = NDArray[np.float64]
 WORTH = 0.95  # of the mean's squared error, at most, on graphs that were left out
+NEARLY_ALL = 0.1  # the same for heads of vectors, which see composition by themselves: energies, masses
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +33,11 @@ class Offset:
     intercept: Floats
 
     @classmethod
-    def fit(cls, graphs: GraphSet, values: Floats) -> Self | None:
+    def fit(cls, graphs: GraphSet, values: Floats, worth: float = WORTH) -> Self | None:
         """By ridge regression of numbers (G, T) with gaps; None where the mean does as well.
 
-        That is decided for all targets together, by leaving graphs out.
+        That is decided for each target by leaving graphs out: where more than `worth` of the mean's squared
+        error is left, the mean is what it says.
         """
         names, counts = composition(graphs)
         mean, deviation = counts.mean(axis=0), counts.std(axis=0)
@@ -46,13 +48,14 @@ class Offset:
         level, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
         if not spread.any():
             return None
-        spread = np.where(spread > 0, spread, 1.0)
+        varies, spread = spread > 0, np.where(spread > 0, spread, 1.0)
         scaled, wanted = (counts[:, there] - mean[there]) / deviation[there], (values - level) / spread
         weights, bias, unseen = least_squares(scaled, wanted)
-        if missed(unseen, wanted) > WORTH:
+        kept = [missed(unseen[:, [t]], wanted[:, [t]]) <= worth for t in range(wanted.shape[1])] & varies
+        if not kept.any():
             return None
         coef = np.zeros((len(names), values.shape[1]))
-        coef[there] = weights / deviation[there][:, None] * spread
+        coef[there] = np.where(kept, weights / deviation[there][:, None] * spread, 0.0)
         return cls(names, coef, bias * spread + level - mean @ coef)
 
     def predict(self, graphs: GraphSet) -> Floats:

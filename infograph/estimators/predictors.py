@@ -33,7 +33,7 @@ from infograph.estimators.base import BadRows
 from infograph.estimators.folder import State
 from infograph.estimators.intervals import MOST, ErrorBars, conformal_quantile
 from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised, has_others
-from infograph.estimators.offset import Offset
+from infograph.estimators.offset import NEARLY_ALL, WORTH, Offset
 from infograph.objectives.objective import Classification, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors
 from infograph.progress import AREA, ERROR, Epoch
@@ -90,7 +90,8 @@ class InfoGraphRegressor(SemiSupervised):
             graph vector that a network's head sees; heads of "vectors" choose by themselves.
         offset: "auto" fits numbers to counts of atoms and bonds (of node and edge labels elsewhere) first,
             where that is better than the mean on labelled graphs that are left out, and networks learn the
-            rest; None for no such part, as in the paper. Classes have none.
+            rest; heads of "vectors" do so where it leaves a tenth of the variance, at most. None for no such
+            part, as in the paper. Classes have none.
         class_weight: of classes, "balanced" for as if all were equally frequent, or class -> weight.
         node_columns, edge_columns: what the encoder sees, see `InfoGraph`.
         unlabelled: one more value of `y` that means unlabelled, such as -1.
@@ -224,9 +225,10 @@ class InfoGraphRegressor(SemiSupervised):
         return found if self.offset_ is None else found + self.offset_.predict(graphs)
 
     def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
-        if self.offset is None or isinstance(self._parts()["objective"], Vectors):
+        if self.offset is None:
             return None
-        return Offset.fit(graphs[labelled], cast(Targets, targets).values[labelled])
+        worth = NEARLY_ALL if isinstance(self._parts()["objective"], Vectors) else WORTH
+        return Offset.fit(graphs[labelled], cast(Targets, targets).values[labelled], worth)
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         given = cast(Targets, targets).values

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import infograph
-from infograph import InfoGraphRegressor, as_graphset
+from infograph import InfoGraphRegressor, Vectors, as_graphset
 from infograph.errors import UnknownCategoryWarning
 from infograph.estimators.offset import Offset, composition
 
@@ -68,3 +68,23 @@ def test_elements_that_were_not_seen_add_nothing_and_saved_models_say_the_same(t
         known = as_graphset(["CBr", "CCl"], schema=model.schema_)
     said = model.offset_.predict(known)
     assert np.abs(said - 1).max() < 1
+
+
+def test_each_target_decides_for_itself_and_heads_take_what_is_nearly_all():
+    carbons = COUNTS[:, NAMES.index("element C")]
+    noise = np.random.default_rng(0).normal(size=len(GRAPHS))
+    both = np.column_stack([100 * carbons + noise, noise])
+    made = Offset.fit(GRAPHS, both)
+    np.testing.assert_allclose(made.predict(GRAPHS)[:, 1], noise.mean())
+    np.testing.assert_allclose(
+        made.predict(GRAPHS)[:, 0], Offset.fit(GRAPHS, both[:, :1]).predict(GRAPHS)[:, 0]
+    )
+    assert Offset.fit(GRAPHS, (carbons + noise)[:, None], worth=0.1) is None  # of the variance half is left
+    head = Vectors("vectors", "ridge")
+    model = InfoGraphRegressor(head).fit(SMILES, 100 * carbons + noise)
+    without = InfoGraphRegressor(head, offset=None).fit(SMILES, 100 * carbons + noise)
+    assert model.offset_ is not None and without.offset_ is None
+    new = ["CCCCC", "CCCCCO", "CCCCN", "CCCCCC"]
+    wrong, worse = (np.abs(each.predict(new) - [500, 500, 400, 600]).mean() for each in (model, without))
+    assert wrong < 20 < worse
+    assert InfoGraphRegressor(head).fit(SMILES, carbons + noise).offset_ is None
