@@ -202,6 +202,8 @@ def candidates_table(found: Found) -> str:
         lines.append(_row([method, *cells]))
     told = (
         "Development figures that choose, not results; in brackets the number of splits where it is not five."
+        " QM9: the mean over twelve columns of the MAE on validation molecules, in deviations of what a "
+        "network has to learn, which is what composition leaves."
     )
     return "\n".join([*lines, "", told])
 
@@ -230,10 +232,15 @@ def _shared(found: Found, data: str, methods: Sequence[str], seeds: Iterable[int
 
 
 def _average(found: Found, data: str, method: str, seeds: Iterable[int], target: str = "") -> float:
-    """The mean over seeds, of all columns or of one; NaN without results."""
+    """The mean over seeds, of one column or of all, on QM9 in deviations of validation molecules, or NaN."""
     results = [found[data, method, seed] for seed in _shared(found, data, [method], seeds)]
     place = [column.name for column in TARGETS].index(target) if target else 0
-    return float(np.mean([each["scores"][place] if target else each["test"] for each in results] or [np.nan]))
+    whole = "validation" if SETS[data].labels else "test"
+    return float(
+        np.mean(
+            [each["scores"][place] if target else each.get(whole, np.nan) for each in results] or [np.nan]
+        )
+    )
 
 
 def _mean(found: Found, data: str, method: str, seeds: Iterable[int], target: str = "") -> str:

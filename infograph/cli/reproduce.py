@@ -273,16 +273,20 @@ def predictions(
     """
     import numpy as np
 
+    from infograph.data.qm9 import HEADERS
     from infograph.paper.predictions import METHODS, SETS, prediction_cells
 
     columns, rows = _pick("set", data, SETS), _pick("method", method, METHODS)
     found = running.run([prediction_cells(columns, rows, _seeds(seeds))])
     lines, content = [], []
     for (name, of), results in _by_method(found):
-        scores = np.array([each["test"] for each in results])
-        content.append({"data": name, "method": of, "figure": SETS[name].figure, "scores": scores.tolist()})
-        spread = f" ± {scores.std(ddof=1):.3g}" if len(scores) > 1 else ""
-        lines.append((name, of, f"{scores.mean():.4g}{spread}", SETS[name].figure))
+        figures = {name: [each["test"] for each in results]}
+        if SETS[name].labels:  # columns in units of their own have no mean
+            figures = {f"{name} {c}": [each["scores"][n] for each in results] for n, c in enumerate(HEADERS)}
+        for title, scores in figures.items():
+            content.append({"data": title, "method": of, "figure": SETS[name].figure, "scores": scores})
+            spread = f" ± {np.std(scores, ddof=1):.3g}" if len(scores) > 1 else ""
+            lines.append((title, of, f"{np.mean(scores):.4g}{spread}", SETS[name].figure))
     return content, [table(("data", "method", "test", "figure"), lines, texts=(1, 3))]
 
 
