@@ -13,6 +13,7 @@ from infograph.paper.vectors import (
     CHOOSING_SEEDS,
     DEFAULT,
     DEFAULT_UNTRAINED,
+    FRESH,
     IDEAS,
     LEVEL,
     PRETRAINED,
@@ -54,6 +55,7 @@ ROUNDS = {  # title -> candidates and what each is compared with, and what all a
         "untrained",
     ),
     f"Round C, over {_B[-1]}, the best of B": (dict.fromkeys(_C, _B[-1]), _B[-1]),
+    f"Round D, started from the pre-trained model, over {_B[-1]}": ({DEFAULT: _B[-1]}, _B[-1]),
 }
 NONE = "–"
 _PAPERS = ("MUTAG", "PTC_MR", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K")
@@ -61,6 +63,7 @@ _MOLECULES = tuple(name for name, of in SETS.items() if of.molecules)
 TOLD = (  # method, references, sets
     ("The default over the best of WL, LTP and graph2vec", DEFAULT, ("wl", "ltp", "graph2vec"), _PAPERS),
     ("The default over Morgan bits and a forest", DEFAULT, ("morgan bits",), _MOLECULES),
+    ("The default over the same from fresh weights", DEFAULT, (FRESH,), _MOLECULES),
     ("The pre-trained model over the untrained encoder", PRETRAINED, ("untrained",), _MOLECULES),
     ("The pre-trained model over Morgan counts and a forest", PRETRAINED, ("morgan counts",), _MOLECULES),
 )

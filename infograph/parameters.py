@@ -214,8 +214,9 @@ def flat(estimator: Any) -> dict[str, Any]:
         for key, value in _leaves(part).items():
             if key in FLAT[name] or key not in PAPER or value != PAPER[key]:
                 found[key] = value
-    if found.get("objective") == "infograph" and name == "InfoGraph":
-        del found["objective"]
+    if name == "InfoGraph":
+        usual = {"objective": "infograph", "init_from": None}
+        found = {key: value for key, value in found.items() if key not in usual or value != usual[key]}
     if found.get("schedule") in (None, "plateau"):
         found.pop("schedule", None)
     return {key: value for key, value in found.items() if key not in LATER or value != LATER[key]}

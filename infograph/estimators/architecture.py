@@ -284,6 +284,43 @@ def fitted_model(model: Any) -> Any:
     )
 
 
+def widened(schema: Schema, graphs: GraphSet) -> Schema:
+    """A fitted schema with the categories that graphs have and it lacks, behind its own."""
+    for level in ("node", "edge"):
+        columns = []
+        for column in getattr(schema, level):
+            own = graphs.schema.column(level, column.name)
+            if own is not None and own.kind == column.kind == "categorical":
+                codes = np.unique(own.codes(getattr(graphs, level)[own.name])).tolist()
+                there = dict.fromkeys(own.categories[code] for code in codes if code != own.unknown)
+                column = replace(column, categories=tuple({**dict.fromkeys(column.categories), **there}))
+            columns.append(column)
+        schema = schema.replace(level, columns)
+    return schema
+
+
+@torch.no_grad()
+def load_widened(encoder: GraphEncoder, start: GraphEncoder, before: Schema, after: Schema) -> None:
+    """Give an encoder the weights of one for fewer categories.
+
+    Where inputs that are new come in, weights stay as they are; where something is added to them, as edges
+    are to nodes, it is nothing. So graphs without new categories have the vectors that they had.
+    """
+    places = {}  # (old width, new width) -> where the old inputs are
+    for level in ("node", "edge"):
+        kept, n_inputs = list[int](), 0
+        for column, wider in zip(before.features(level), after.features(level), strict=True):
+            kept += range(n_inputs, n_inputs + column.encoded_width)
+            n_inputs += wider.encoded_width
+        places[len(kept), n_inputs] = kept
+    own = encoder.state_dict()
+    for name, old in start.state_dict().items():
+        axes = [places.get((a, b), range(a)) for a, b in zip(old.shape, own[name].shape, strict=True)]
+        if old.dim() and old.shape[0] != own[name].shape[0]:
+            own[name].zero_()
+        own[name][np.ix_(*axes)] = old.to(own[name])
+
+
 def choose_device(device: str) -> torch.device:
     """ "auto" is a GPU if there is one."""
     if device == "auto":

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -30,10 +31,13 @@ from infograph.estimators.architecture import (
     EncoderSpec,
     choose_device,
     encoder_spec,
+    fitted_model,
+    load_widened,
     schema_for,
+    widened,
 )
 from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of
-from infograph.estimators.folder import State
+from infograph.estimators.folder import State, pretrained_names
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
 from infograph.nn.norm import all_sum, norms_with_momentum
@@ -53,6 +57,8 @@ OBJECTIVES = {
     "auto": MutualInformation("infonce", "conditioned", max_patches=64),
     "infograph": MutualInformation(),
 }
+CARRIED = "molecules"  # the pre-trained model ...
+AS_LEARNED = {"hydrogens": False, "stereo": False}  # ... and how it read them
 MEASURED = {"loss": "loss", "mi": "MI", "accuracy": "share of pairs told apart", f"{ERROR} mi": "held-out MI"}
 BUILT = ("dim", "encoder", "objective", "node_columns", "edge_columns")  # what a network is made with
 
@@ -76,10 +82,14 @@ class GraphNetwork(GraphTransformer):
     def _n_features_out(self) -> int:
         return self._encoder.dim
 
-    def _read(self, graphs: Any) -> tuple[GraphSet, EncoderSpec]:
-        """Graphs to learn from, with the columns that the encoder sees, and what the encoder is made with."""
+    def _read(self, graphs: Any, like: Schema | None = None) -> tuple[GraphSet, EncoderSpec]:
+        """Graphs to learn from, with the columns that the encoder sees, and what the encoder is made with.
+
+        Molecules are read as those of `like` were.
+        """
         edge = None if self.edge_columns == "auto" else self.edge_columns
-        read = as_graphset(graphs, node=self.node_columns, edge=edge)
+        options: dict[str, Any] = {} if like is None else dict(like.options)
+        read = as_graphset(graphs, node=self.node_columns, edge=edge, **options)
         encoder = encoder_spec(self.encoder).resolved(read)
         check_parameters(encoder)
         if self.edge_columns == "auto" and isinstance(encoder, GIN):
@@ -168,6 +178,10 @@ class InfoGraph(GraphNetwork):
         node_columns, edge_columns: the columns (or networkx attributes) that the encoder sees; None takes
             those the schema marks as used, "auto" also the edge labels of benchmark sets, where the encoder
             can see them. Edge columns turn GIN into GINE.
+        init_from: the fitted model, or the folder or name of one, whose encoder training starts from;
+            categories that it does not know, such as elements, begin with random weights. "auto" takes the
+            pre-trained model for molecules without hydrogens or stereo, where `dim`, `encoder` and columns
+            are the defaults. None, and "auto" for other graphs, start with random weights, as the paper does.
         warm_start: `fit` continues from the weights it finds instead of starting anew.
         device: "auto" takes a GPU if there is one; or any torch device.
         random_state: seed of weights, batches and noise. The same seed gives the same vectors.
@@ -177,6 +191,7 @@ class InfoGraph(GraphNetwork):
         schema_: what the graphs must look like.
         encoder_: the encoder as an object, "auto" decided.
         n_graphs_: how many graphs it was fitted on.
+        started_from_: the name of the model whose encoder training started from; "" for random weights.
         history_: one record per epoch: loss, MI estimate (0 at chance, 2 log 2 at most for "jsd"), pair
             accuracy.
         network_: the trained torch modules by name, "encoder" among them.
@@ -191,6 +206,7 @@ class InfoGraph(GraphNetwork):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [None, HasMethods(["rate"])],
         "clip": [None, Interval(Real, 0, None, closed="neither")],
+        "init_from": [None, str, Path, GraphTransformer],
         "random_state": [SEED],
     }
     network_: nn.ModuleDict
@@ -198,6 +214,7 @@ class InfoGraph(GraphNetwork):
     _directions: State = {}  # noqa: RUF012 - mean (dim,) and principal axes (dim, dim) of vectors
     _alone = False  # whether the encoder alone was trained, or read
     _n_shown: int | None = None  # how many of them vectors are made of; None for vectors as they are
+    started_from_: str = ""
 
     def __init__(
         self,
@@ -213,6 +230,7 @@ class InfoGraph(GraphNetwork):
         clip: float | None = None,
         node_columns: Sequence[str] | None = None,
         edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
+        init_from: str | Path | GraphNetwork | None = "auto",
         warm_start: bool = False,
         device: str = "auto",
         random_state: int = 0,
@@ -229,6 +247,7 @@ class InfoGraph(GraphNetwork):
         self.clip = clip
         self.node_columns = node_columns
         self.edge_columns = edge_columns
+        self.init_from = init_from
         self.warm_start = warm_start
         self.device = device
         self.random_state = random_state
@@ -335,7 +354,7 @@ class InfoGraph(GraphNetwork):
         return self
 
     def prepare(self, graphs: Any) -> tuple[nn.ModuleDict, loop.AnyBatcher]:
-        """A network with fresh weights and batches of graphs, for a training loop of your own.
+        """A network as `fit` starts with, and batches of graphs, for a training loop of your own.
 
             net, source = model.prepare(graphs)
             total, shown = model.objective_.loss(net, source.batch([0, 1, 2, 3]))
@@ -366,7 +385,7 @@ class InfoGraph(GraphNetwork):
         known = check_enough(self._go_on(graphs) if warm else self._start(graphs))
         self.n_graphs_ = len(known)
         source, earlier = self._source(known), len(self.history_)
-        if epochs == 0 and not earlier:
+        if epochs == 0 and not earlier and not self.started_from_:
             order = loop.cut(np.arange(len(known)), source.sizes, self.batch_size, loop.MAX_NODES, least=2)
             loop.collect_statistics(self.network_, self._encode, map(source.batch, order))
             return source, known
@@ -435,10 +454,34 @@ class InfoGraph(GraphNetwork):
         """The graphs, and a network with fresh weights for them."""
         check_parameters(self)
         self._directions, self._n_shown = {}, None
-        known, encoder = self._read(graphs)
+        given, self.started_from_ = getattr(self, "init_from", None), ""
+        start = None if given is None or given == "auto" else fitted_model(given)
+        known, encoder = self._read(graphs, start and start.schema_)
+        if given == "auto" and self.epochs != 0 and self._is_usual(known, encoder):
+            start, given = fitted_model(CARRIED), CARRIED
+        if start is not None:
+            name = str(given) if isinstance(given, str | Path) else "another model"
+            return self._start_from(start, name, known, encoder)
         self._build(known.schema.replace("graph", ()), encoder)
         self._encoder.check_sees(self.schema_)
         return known
+
+    def _is_usual(self, graphs: GraphSet, encoder: EncoderSpec) -> bool:
+        """Whether these are molecules as the pre-trained model knows them, and its encoder is asked for."""
+        plain = (self.dim, encoder, self.node_columns, self.edge_columns) == (512, GIN(), None, "auto")
+        known = AS_LEARNED.items() <= dict(graphs.schema.options).items()
+        return plain and known and CARRIED in pretrained_names()
+
+    def _start_from(self, start: Any, name: str, graphs: GraphSet, encoder: EncoderSpec) -> GraphSet:
+        """The graphs, and a network with fresh weights but for the encoder, which has those of `start`."""
+        schema = replace(widened(start.schema_, graphs), options=graphs.schema.options)
+        for what, own, its in (("dim", self.dim, start._encoder.dim), ("encoder", encoder, start.encoder_)):
+            if saved(own) != saved(its):
+                raise InvalidParameter(f"{what}={own!r}, but init_from has {what}={its!r}: give the same")
+        self._build(schema, start.encoder_)
+        load_widened(self._encoder, start._encoder, start.schema_, schema)
+        self.started_from_ = name
+        return align(graphs, schema)
 
     def _go_on(self, graphs: Any) -> GraphSet:
         """The graphs, to go on with the network that is there, unless the settings ask for another one."""
@@ -550,21 +593,24 @@ class InfoGraph(GraphNetwork):
 
     def _learned(self) -> dict[str, Any]:
         shown = {} if self._n_shown is None else {"shown": self._n_shown}
-        return {**shown, "graphs": self.n_graphs_}
+        return {**shown, "graphs": self.n_graphs_, "started_from": self.started_from_}
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         self._n_shown = int(learned["shown"]) if "shown" in learned else None
-        self.n_graphs_ = int(learned.get("graphs", 0))
+        self.n_graphs_, self.started_from_ = int(learned.get("graphs", 0)), learned.get("started_from", "")
 
     def _fitted_settings(self) -> dict[str, Any]:
-        made = {"objective": self.objective_} if self.objective == "auto" else {}
+        made: dict[str, Any] = {"objective": self.objective_} if self.objective == "auto" else {}
+        made |= {"init_from": None} if isinstance(self.init_from, GraphNetwork) else {}
         return {**self._built, "encoder": self.encoder_, **made}
 
     def _facts(self) -> dict[str, str]:
         facts = {"makes of a graph": f"a vector of {self._n_features_out} numbers"}
         facts |= {"fitted on": f"{self.n_graphs_:,} graphs"} if self.n_graphs_ else {}
+        facts |= {"started from": self.started_from_} if self.started_from_ else {}
         if not self.history_:
-            return {**facts, "training": "none: the weights are random"}
+            started = "the encoder is as it was" if self.started_from_ else "the weights are random"
+            return {**facts, "training": f"none: {started}"}
         last = self.history_[-1]
         figures = (f"{what} {last[name]:.3g}" for name, what in MEASURED.items() if name in last)
         return {**facts, "training": f"{len(self.history_)} epochs", "last epoch": ", ".join(figures)}
@@ -581,6 +627,7 @@ PAPER = {
     "schedule": None,
     "clip": None,
     "edge_columns": None,
+    "init_from": None,
 }
 
 

@@ -29,7 +29,7 @@ from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, e
 from infograph.estimators.base import BadRows, Compute, GraphPredictor
 from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
 from infograph.estimators.folder import State
-from infograph.estimators.infograph import SEED, GraphNetwork, InfoGraph, check_enough
+from infograph.estimators.infograph import AS_LEARNED, CARRIED, SEED, GraphNetwork, InfoGraph, check_enough
 from infograph.estimators.members import Data, fit_head, network_outputs, train_network, watched_outputs
 from infograph.estimators.offset import Offset
 from infograph.estimators.removal import contributions
@@ -57,7 +57,6 @@ from infograph.train.loop import Cosine, Plateau, own_noise
 AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
 MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
-AS_LEARNED = {"hydrogens": False, "stereo": False}  # how molecules are for the pre-trained model
 SCHEDULES: dict[str, Any] = {"cosine": Cosine, "plateau": Plateau}
 ELEMENT = "element"  # its categories are the periodic table, so that all sets of molecules look alike
 
@@ -364,7 +363,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             return None
         known = as_graphset(graphs, node=self.node_columns)
         if self.node_columns is None and AS_LEARNED.items() <= dict(known.schema.options).items():
-            model = InfoGraph.from_pretrained("molecules")
+            model = InfoGraph.from_pretrained(CARRIED)
             model.schema_ = replace(model.schema_, options=known.schema.options)  # salts as they are here
             return model
         beside = ("encoder", "node_columns", "edge_columns", "device", "random_state", "verbose")

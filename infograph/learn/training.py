@@ -44,6 +44,7 @@ HEADS = {
     "svm": "support vectors",
     "forest": "forest",
     "mean": "mean of two heads",
+    "each": "a head for each target",
 }
 LEVEL = 0.9  # of intervals
 SHARES, LEAST, MOST = (8, 4, 2), 16, 10_000  # parts of the labels of a curve; how few and many it is made of

@@ -25,7 +25,7 @@ JITTER = 1e-8  # that keeps kernels of equal graphs positive definite
 PENALTIES = tuple(10.0**power for power in range(-5, 4))
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the RBF kernel, in units of scikit-learn's gamma "scale"
 COSTS, ITERATIONS = (1.0, 10.0, 100.0), 100_000  # of support vectors
-FOLDS, TREES = 5, 300
+FOLDS, TREES = 5, 300  # a third of the trees for many columns, or where they take long
 
 
 class Fit(NamedTuple):
@@ -231,14 +231,15 @@ def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
     from sklearn.ensemble import RandomForestRegressor
 
     forests, unseen = [], np.zeros(wanted.shape)
-    n_trees = max(TREES // 3, TREES // wanted.shape[1])
+    many = len(wanted) > MOST and not np.isin(wanted[~np.isnan(wanted)], (-1.0, 1.0)).all()
+    n_trees = max(TREES // 3, 0 if many else TREES // wanted.shape[1])
     rows = vectors.astype(np.float32)
     for column, values in enumerate(wanted.T):
         known = ~np.isnan(values)
         varies = values[known].std() > 0  # what does not is one leaf
         made = RandomForestRegressor(
             n_trees if varies else 1,
-            max_features="sqrt",
+            max_features=1 / 3 if many else "sqrt",  # Breiman's third for numbers overfits to few scaffolds
             min_samples_leaf=2,
             max_samples=min(MOST, int(known.sum())) if varies else None,
             bootstrap=varies,
@@ -270,10 +271,11 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
         if "spans" in own:
             heads: dict[str, dict[str, Tensor]] = {}
             for name, value in own.items():
-                if name != "spans":
+                if name not in ("spans", "shares"):
                     _, number, rest = name.split(".", 2)
                     heads.setdefault(number, {})[rest] = value
-            made.append(Mean([read_head(heads[number]) for number in sorted(heads, key=int)], own["spans"]))
+            several = [read_head(heads[number]) for number in sorted(heads, key=int)]
+            made.append(Mixed(several, own["spans"], own.get("shares")))
         elif "mean" in own:
             made.append(Standardised(own["mean"], own["scale"]))
         elif "points" in own:
@@ -285,19 +287,27 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
     return nn.Sequential(*made)
 
 
-class Mean(nn.Module):
-    """The mean of heads, each of which sees some columns: true where `spans` (heads, D) are."""
+class Mixed(nn.Module):
+    """A mean of heads for each column: `shares` (heads, K), or all alike for None.
+
+    A head sees the inputs where its row of `spans` (heads, D) is true.
+    """
 
     spans: Tensor
+    shares: Tensor | None
 
-    def __init__(self, heads: list[nn.Sequential], spans: Any) -> None:
+    def __init__(self, heads: list[nn.Sequential], spans: Any, shares: Any = None) -> None:
         super().__init__()
         self.heads = nn.ModuleList(heads)
         self.register_buffer("spans", torch.as_tensor(spans))
+        given = None if shares is None else torch.as_tensor(shares, dtype=torch.float32)
+        self.register_buffer("shares", given)
 
     def forward(self, vectors: Tensor) -> Tensor:
         said = [head(vectors[:, seen]) for head, seen in zip(self.heads, self.spans, strict=True)]
-        return torch.stack(said).mean(0)
+        if self.shares is None:
+            return torch.stack(said).mean(0)
+        return torch.stack([share * each for share, each in zip(self.shares, said, strict=True)]).sum(0)
 
 
 FITS: dict[str, Any] = {"ridge": _ridge, "gp": _gp, "svm": _svm, "forest": _forest}

@@ -7,8 +7,9 @@ probabilities, and is what error bars are made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 from torch import nn
 
-from infograph.objectives.heads import FITS, MOST, Fit, Floats, Mean, completed, linear, missed
-from infograph.objectives.objective import Classification, Objective, Task, Tasks
+from infograph.objectives.heads import FITS, MOST, Fit, Floats, Mixed, completed, linear, missed
+from infograph.objectives.objective import Classification, Objective, Regression, Task, Tasks
 
-Kind = Literal["ridge", "gp", "svm", "forest", "mean"]
+Kind = Literal["ridge", "gp", "svm", "forest", "mean", "each"]
 KINDS: tuple[Kind, ...] = ("ridge", "gp", "svm", "forest")
 PARTS = ("vectors", "fingerprints", "descriptors")  # in the order in which heads see them
 EVERY = "+".join(PARTS)  # what the mean of two heads sees
@@ -42,7 +43,8 @@ class Vectors(Objective):
         inputs: what the head sees: the encoder's "vectors"; of molecules "vectors+descriptors", with RDKit's
             beside them, or "fingerprints+descriptors", Morgan counts and no encoder; "auto" for one of these.
         head: "ridge" (linear), "gp" (a Gaussian process with an RBF kernel), "svm" (support vectors with the
-            same kernel), "forest", "mean" (of the best forest and the best other), or "auto" for one.
+            same kernel), "forest", "mean" (of the best forest and the best other), "each" (one of these for
+            each column of numbers, one for all columns of classes), or "auto", which is "each".
 
     What is chosen has the least error on graphs that it did not see; so have penalties and widths.
     """
@@ -54,7 +56,7 @@ class Vectors(Objective):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "inputs": [StrOptions({"auto", EVERY, *INPUTS})],
-        "head": [StrOptions({"auto", "mean", *KINDS})],
+        "head": [StrOptions({"auto", "mean", "each", *KINDS})],
     }
 
     def needs(self, molecules: bool) -> list[str]:
@@ -80,30 +82,40 @@ class Vectors(Objective):
         elif isinstance(task, Classification):
             wanted = np.where(wanted[:, None] == np.arange(task.n_outputs), 1.0, -1.0)
         wanted = completed(wanted)
-        errors: dict[str, float] = {}
-        best: dict[bool, Choice] = {}  # whether it is a forest -> the best one
-        choices = self._choices(parts, wanted.size)
+        choices, tried = self._choices(parts, wanted.size), []
         for number, (inputs, kind) in enumerate(choices, start=1):
             rows = np.hstack([parts[part] for part in inputs.split("+")])
-            fit = FITS[kind](rows.astype(np.float64), wanted, seed)
-            choice = Choice(missed(fit.unseen, wanted), inputs, kind, fit)
-            errors[f"{kind} on {inputs}"] = choice.error
+            tried.append(Head(inputs, kind, FITS[kind](rows.astype(np.float64), wanted, seed)))
             tell(number, len(choices))
-            known = best.get(kind == "forest")
-            if known is None or choice.error < known.error:
-                best[kind == "forest"] = choice
-        chosen = min(best.values(), key=lambda choice: choice.error)
-        if self.head in ("auto", "mean") and len(best) == 2:
-            both = _mean(list(best.values()), parts, wanted)
-            names = [f"{each.kind} on {each.inputs}" for each in best.values()]
-            errors[f"mean of {' and '.join(names)}"] = both.error
-            chosen = both if both.error < chosen.error or self.head == "mean" else chosen
-        inputs, kind, (made, unseen) = chosen[1:]
+        names = [f"{kind} on {inputs}" for inputs, kind in choices]
+        errors = {name: missed(each.fit.unseen, wanted) for name, each in zip(names, tried, strict=True)}
+        apart = self.head in ("auto", "each") and isinstance(task, Regression)  # for classes that is noise
+        shares = np.zeros((len(tried), wanted.shape[1]))
+        for columns in _groups(wanted) if apart else [np.arange(wanted.shape[1])]:
+            shares[np.array(self._best(tried, wanted, columns))[:, None], columns] = 1.0
+        inputs, kind, (made, unseen) = _mixed(tried, shares / shares.sum(axis=0), parts)
+        if kind in ("mean", "each"):
+            used = " and ".join(compress(names, shares.sum(axis=1)))
+            name = f"mean of {used}" if kind == "mean" else "the best for each target"
+            errors[name] = missed(unseen, wanted)
         if isinstance(task, Classification):
             made, unseen = _calibrated(made, unseen, values, task)
         elif isinstance(task, Tasks):
             made, unseen = _calibrated_each(made, unseen, values, task)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
+
+    def _best(self, tried: list[Head], wanted: Floats, columns: NDArray[np.int64]) -> list[int]:
+        """The head that misses least of some columns; or two, where the mean of a forest and another does."""
+
+        def error(places: Sequence[int]) -> float:
+            said = np.mean([tried[place].fit.unseen[:, columns] for place in places], axis=0)
+            return missed(said, wanted[:, columns])
+
+        others = [(n,) for n, each in enumerate(tried) if each.kind != "forest"]
+        forests = [(n,) for n, each in enumerate(tried) if each.kind == "forest"]
+        single = [min(places, key=error) for places in (others, forests) if places]
+        both = [single[0] + single[-1]] if len(single) == 2 and self.head not in KINDS else []
+        return [*min(both if both and self.head == "mean" else single + both, key=error)]
 
     def _choices(self, parts: Collection[str], n_values: int) -> list[tuple[str, Kind]]:
         """The inputs and kinds of heads that are tried, by the parts that there are."""
@@ -117,10 +129,9 @@ class Vectors(Objective):
         return found
 
 
-class Choice(NamedTuple):
-    """A head that was fitted, and the share of the variance that it missed of graphs left out."""
+class Head(NamedTuple):
+    """A head that was fitted, and what it sees."""
 
-    error: float
     inputs: str
     kind: Kind
     fit: Fit
@@ -136,14 +147,26 @@ class Solved(NamedTuple):
     errors: dict[str, float]  # share of the variance that is missed
 
 
-def _mean(choices: list[Choice], parts: Mapping[str, Floats], wanted: Floats) -> Choice:
-    """The mean of heads, whose inputs are all that there are."""
+def _groups(wanted: Floats) -> list[NDArray[np.int64]]:
+    """Columns that choose by themselves; those of a single value go with the first."""
+    varies = np.nanstd(wanted, axis=0) > 0
+    groups = [np.array([column]) for column in np.flatnonzero(varies)] or [np.zeros(0, np.int64)]
+    return [np.concatenate([groups[0], np.flatnonzero(~varies)]), *groups[1:]]
+
+
+def _mixed(tried: list[Head], shares: Floats, parts: Mapping[str, Floats]) -> Head:
+    """One head of those with a share (heads, K) in some column; several see all inputs that there are."""
+    used: list[int] = np.flatnonzero(shares.any(axis=1)).tolist()
+    if len(used) == 1:
+        return tried[used[0]]
+    heads, shares = [tried[place] for place in used], shares[used]
     parts = {part: parts[part] for part in PARTS if part in parts}
-    sees = [each.inputs.split("+") for each in choices]
+    sees = [each.inputs.split("+") for each in heads]
     spans = [np.hstack([np.full(rows.shape[1], part in own) for part, rows in parts.items()]) for own in sees]
-    unseen = np.mean([each.fit.unseen for each in choices], axis=0)
-    head = Mean([nn.Sequential(*each.fit.parts) for each in choices], np.stack(spans))
-    return Choice(missed(unseen, wanted), "+".join(parts), "mean", Fit([head], unseen))
+    unseen = sum(share * each.fit.unseen for share, each in zip(shares, heads, strict=True))
+    kind: Kind = "mean" if (shares == 0.5).all() else "each"
+    made = Mixed([nn.Sequential(*each.fit.parts) for each in heads], np.stack(spans), shares)
+    return Head("+".join(parts), kind, Fit([made], np.asarray(unseen)))
 
 
 def _calibrated(parts: list[nn.Module], unseen: Floats, classes: NDArray[Any], task: Classification) -> Fit:

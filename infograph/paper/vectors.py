@@ -23,6 +23,7 @@ from infograph.baselines.wl import OptimalAssignment, WeisfeilerLehman
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
 from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.molecules import SMILES
 from infograph.data.splits import scaffold_groups
 from infograph.errors import InfoGraphError
 from infograph.estimators.architecture import GIN
@@ -152,6 +153,7 @@ CANDIDATES: dict[str, Make] = {
     **{name: _trained(**settings) for name, settings in JOINED.items()},
 }
 DEFAULT, DEFAULT_UNTRAINED = "default", "untrained default"  # what a user gets
+FRESH = "fresh"  # the default, started with random weights where that starts from the pre-trained model
 
 
 def _by_rounds(kernel: type[WeisfeilerLehman]) -> Make:
@@ -170,7 +172,10 @@ REFERENCES: dict[str, Make] = {
 PRETRAINED = "pre-trained"
 METHODS: dict[str, Make] = {
     **CANDIDATES,
-    DEFAULT: lambda seed, graphs: InfoGraph(random_state=seed),
+    DEFAULT: lambda seed, graphs: InfoGraph(
+        init_from="auto" if SMILES.name in graphs.graph else None, random_state=seed
+    ),
+    FRESH: lambda seed, graphs: InfoGraph(init_from=None, random_state=seed),
     DEFAULT_UNTRAINED: lambda seed, graphs: UntrainedGIN(random_state=seed),
     **REFERENCES,
     PRETRAINED: lambda seed, graphs: carried(),
@@ -182,7 +187,7 @@ def is_judged(data: str, method: str) -> bool:
 
     Kernels are not on Tox21: with its gaps every task has decompositions of its own, which takes hours.
     """
-    if method.startswith("morgan") or method == PRETRAINED:
+    if method.startswith("morgan") or method in (PRETRAINED, FRESH):
         return SETS[data].molecules and (method != PRETRAINED or MODEL in pretrained_names())
     return not (data == "Tox21" and method in ("wl", "wl-oa"))
 

@@ -142,3 +142,63 @@ def test_molecules_of_one_family_are_near(tmp_path):
 def test_a_regressor_starts_from_molecules():
     model = InfoGraphRegressor("infograph*", init_from="molecules", epochs=1).fit(SMILES[:4], np.arange(4.0))
     assert model._encoder.dim == 512 and model.predict(["CCO"]).shape == (1,)
+
+
+# ---- training that starts from it
+
+
+STRANGE = [*SMILES, "[Na+].[Cl-]", "C[Pt]C", "[Ca+2].[OH-].[OH-]"]
+
+
+def test_molecules_start_from_the_pretrained_model(tmp_path):
+    pretrained = InfoGraph.from_pretrained("molecules")
+    started = InfoGraph(epochs=1, lr=1e-30).fit(STRANGE)
+    assert started.started_from_ == "molecules"
+    known = pretrained.schema_.node[0].categories
+    assert started.schema_.node[0].categories == (*known, "Na", "Ca", "Pt")
+    weights = {each.network_["encoder"].layers[0].first.weight for each in (started, pretrained)}
+    assert {tuple(each.shape) for each in weights} == {(128, 21), (128, 21 + 5)}  # three elements, +2, four H
+    started.save(tmp_path / "model")
+    again = InfoGraph.load(tmp_path / "model")
+    assert np.array_equal(again.transform(STRANGE), started.transform(STRANGE))
+    assert again.started_from_ == "molecules" == again._facts()["started from"]
+
+
+def test_inputs_that_are_new_leave_the_others_as_they_are():
+    as_it_is = InfoGraph.from_pretrained("molecules").transform(SMILES[:4])
+    wider = InfoGraph(epochs=0, init_from="molecules").fit(STRANGE)
+    assert wider.transform(SMILES[:4]) == pytest.approx(as_it_is, abs=1e-5)
+    platinum, carbon = wider.transform(["C[Pt]C", "CCC"])
+    assert not np.allclose(platinum, carbon)
+
+
+@pytest.mark.parametrize(
+    ("graphs", "settings"),
+    [
+        (SMILES, {"init_from": None}),
+        (SMILES, {"dim": 500}),
+        (SMILES, {"encoder": GIN(layers=3)}),
+        (SMILES, {"node_columns": ["element"]}),
+        (as_graphset(SMILES, hydrogens=True), {}),
+        ([nx.path_graph(n) for n in (2, 3, 4)], {}),
+    ],
+)
+def test_other_settings_and_graphs_start_anew(graphs, settings):
+    assert InfoGraph(epochs=1, **settings).fit(graphs).started_from_ == ""
+
+
+def test_the_untrained_encoder_and_the_papers_settings_start_anew(model):
+    assert InfoGraph(epochs=0).fit(SMILES).started_from_ == ""
+    assert InfoGraph.paper(epochs=1).fit(SMILES).started_from_ == ""
+    assert InfoGraph.paper().init_from is None
+    started = InfoGraph(12, GIN(layers=2), epochs=1, init_from=model).fit(SMILES)
+    assert started.started_from_ == "another model" and started._fitted_settings()["init_from"] is None
+
+
+def test_a_start_that_does_not_fit(model):
+    with pytest.raises(InvalidParameter, match=r"dim=512, but init_from has dim=12: give the same"):
+        InfoGraph(init_from=model).fit(SMILES)
+    with pytest.raises(FileMissing, match="no model folder nowhere"):
+        InfoGraph(init_from="nowhere").fit(SMILES)
+    with pytest.raises(SchemaMismatch):
+        InfoGraph(init_from="molecules").fit([nx.path_graph(n) for n in (2, 3, 4)])

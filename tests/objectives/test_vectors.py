@@ -228,6 +228,24 @@ def test_the_mean_of_two_heads_sees_what_each_of_them_sees():
     assert torch.equal(again(table), both.head(table))
 
 
+def test_every_column_of_numbers_has_the_head_that_is_best_for_it():
+    straight = ROWS @ np.arange(6.0)[:, None]
+    steps = np.where(ROWS[:, :1] > 0.1, 1.0, -1.0) * np.where(ROWS[:, 1:2] > 0, 1.0, 2.0)
+    wanted = np.hstack([straight, steps, np.full((60, 1), 7.0)])
+    both, said = solve(wanted)
+    assert (both.kind, both.inputs) == ("each", "vectors")
+    for column, kind in enumerate(("ridge", "forest")):
+        own, its = solve(wanted, head=kind)
+        assert both.unseen[:, column] == pytest.approx(own.unseen[:, column])
+        assert said[:, column] == pytest.approx(its[:, column], abs=1e-5)
+    assert said[:, 2] == pytest.approx(7.0, abs=1e-5)
+    assert both.errors["the best for each target"] == min(both.errors.values())
+    again = read_head(both.head.state_dict())
+    assert np.array_equal(answers(again, ROWS), said)
+    classes = solve((wanted[:, :2] > 0).astype(float), Tasks(2))[0]
+    assert classes.kind != "each"
+
+
 @pytest.mark.parametrize("head", KINDS)
 @pytest.mark.parametrize("n_graphs", [1, 2, 3, 7])
 def test_few_graphs_and_constant_inputs(head, n_graphs):
