@@ -224,6 +224,7 @@ class ModelOptions:
     memory_mb: Annotated[float | None, trains("Memory for scores.", "512")] = None
     device: Annotated[str | None, trains("auto, cpu, cuda ...", "auto")] = None
     seed: Annotated[int | None, trains("Seed of everything random.", "0")] = None
+    init_from: Annotated[Path | None, trains("Start from its encoder, or from none.", "MODEL")] = None
     encoder: Annotated[Encoder | None, encodes("enn-s2s sees coordinates.", "gin, with --target auto")] = None
     dim: Annotated[int | None, encodes("Length of the vectors.", "512, with --target 128")] = None
     layers: Annotated[int | None, encodes("Layers, or message steps.", "4, of enn-s2s 3")] = None
@@ -240,14 +241,20 @@ class ModelOptions:
 
     def settings(self, columns: ColumnOptions) -> dict[str, Any]:
         """What was given, by the names that estimators have for it."""
-        own = [name for name in vars(self) if name != "paper"]
+        own = [name for name in vars(self) if name not in ("paper", "init_from")]
         edge = names(columns.edge_columns)
         given = {
             **{"random_state" if name == "seed" else name: getattr(self, name) for name in own},
             "node_columns": names(columns.node_columns),
             "edge_columns": edge if edge is None or columns.weight is None else [*edge, columns.weight],
         }
-        return {name: value for name, value in given.items() if value is not None}
+        start = {} if self.init_from is None else {"init_from": self.start}
+        return {name: value for name, value in given.items() if value is not None} | start
+
+    @property
+    def start(self) -> str | None:
+        """The model whose encoder is the start, where one is asked for."""
+        return None if self.init_from is None or str(self.init_from) == "none" else str(self.init_from)
 
     def estimator(self, columns: ColumnOptions) -> infograph.InfoGraph:
         """An estimator with these settings, not fitted."""
@@ -277,7 +284,6 @@ class LabelOptions:
     early_stopping: Annotated[int | None, learns("Epochs without improvement.", "50")] = None
     n_models: Annotated[int | None, learns("Networks of an ensemble.", "1")] = None
     n_splits: Annotated[int | None, learns("Draws of labels by which auto chooses.", "1")] = None
-    init_from: Annotated[Path | None, learns("Start from its encoder.", "MODEL")] = None
     transfer: Annotated[Layers | None, learns("Layers of InfoGraph*'s term.", "random")] = None
     duplicates: Annotated[Duplicates | None, learns("Molecules that stand there twice.")] = None
     references: Annotated[References | None, learns("To compare with; all: whatever it takes.", "usual")] = (
@@ -292,9 +298,9 @@ class LabelOptions:
             if self.target is None and value is not None:
                 raise refused("it needs --target, the column to predict", name)
 
-    def donor_schema(self) -> infograph.Schema | None:
-        """What graphs must look like for the encoder that is the start."""
-        return None if self.init_from is None else infograph.load(self.init_from).schema_
+    def donor_schema(self, model: ModelOptions) -> infograph.Schema | None:
+        """What graphs with labels must look like for the encoder that is the start."""
+        return None if self.target is None or model.start is None else infograph.load(model.start).schema_
 
     def parts(self, graphs: infograph.GraphSet, seed: int) -> tuple[Parts, list[str]]:
         """The graphs, cleaned and divided, and what a reader must know of the cleaning."""
@@ -334,7 +340,6 @@ class LabelOptions:
         own = ("lam", "early_stopping", "n_models", "n_splits", "transfer", "unlabelled")
         given: dict[str, Any] = {**model.settings(columns), **{name: getattr(self, name) for name in own}}
         given["objective"] = "infograph*" if self.objective == "infograph-star" else self.objective
-        given["init_from"] = None if self.init_from is None else str(self.init_from)
         settings = {name: value for name, value in given.items() if value is not None}
         grid = {name: value for name, value in settings.items() if isinstance(value, tuple)}
         classes = task == "classification"

@@ -68,10 +68,10 @@ def train(
         raise opt.refused("it needs --checkpoint DIR, the state to go on from", "resume")
     if labels.target is not None and team != opt.TeamOptions():
         raise opt.refused("--workers and --on are for training without labels", "target")
-    check_outputs([source, labels.init_from], out, rejects, checkpoint and checkpoint / FILE)
+    check_outputs([source, model.start], out, rejects, checkpoint and checkpoint / FILE)
     check_model_folder(out)
     with writing(out.resolve()):
-        schema = labels.donor_schema()
+        schema = labels.donor_schema(model)
         graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)
         if rejects is not None:
             infograph.write_rejected(graphs, rejects)
@@ -85,7 +85,8 @@ def train(
         last = estimator.history_[-1] if estimator.history_ else {}
         dim, loss = len(estimator.get_feature_names_out()), f", loss {last['loss']:.4g}" if last else ""
         content = {"model": out, "graphs": len(graphs), "dim": dim, "last_epoch": last}
-        epochs = f"{len(estimator.history_)} epochs{loss}{opt.used(estimator.schema_)}"
+        started = f" from {estimator.started_from_}" if estimator.started_from_ else ""
+        epochs = f"{len(estimator.history_)} epochs{started}{loss}{opt.used(estimator.schema_)}"
         return content, [f"{out}: trained on {len(graphs):,} graphs, {epochs}"]
 
 
@@ -196,9 +197,9 @@ def tune(
     from infograph.learn.tune import tune as search_settings
 
     labels.check()
-    check_outputs([source, labels.init_from], out, results)
+    check_outputs([source, model.start], out, results)
     check_model_folder(out)
-    graphs = reading.read(source, errors=errors, columns=columns, schema=labels.donor_schema())
+    graphs = reading.read(source, errors=errors, columns=columns, schema=labels.donor_schema(model))
     estimator: Any
     space: dict[str, Any]
     if labels.target is None:

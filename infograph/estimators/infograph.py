@@ -460,7 +460,7 @@ class InfoGraph(GraphNetwork):
         if given == "auto" and self.epochs != 0 and self._is_usual(known, encoder):
             start, given = fitted_model(CARRIED), CARRIED
         if start is not None:
-            name = str(given) if isinstance(given, str | Path) else "another model"
+            name = Path(given).name if isinstance(given, str | Path) else "another model"
             return self._start_from(start, name, known, encoder)
         self._build(known.schema.replace("graph", ()), encoder)
         self._encoder.check_sees(self.schema_)
@@ -601,7 +601,7 @@ class InfoGraph(GraphNetwork):
 
     def _fitted_settings(self) -> dict[str, Any]:
         made: dict[str, Any] = {"objective": self.objective_} if self.objective == "auto" else {}
-        made |= {"init_from": None} if isinstance(self.init_from, GraphNetwork) else {}
+        made |= {} if self.init_from == "auto" else {"init_from": None}
         return {**self._built, "encoder": self.encoder_, **made}
 
     def _facts(self) -> dict[str, str]:
