@@ -27,15 +27,14 @@ from infograph.paper.vectors import (
 )
 from infograph.report.pages import signed
 
-COLUMNS = {
+COLUMNS = {  # the gain stands behind the first three
     "untrained": "untrained",
-    DEFAULT_UNTRAINED: "untrained, the default's inputs",
-    "paper": "the paper's settings",
+    DEFAULT_UNTRAINED: "untrained, its inputs",
     DEFAULT: "the default",
     PRETRAINED: "pre-trained",
+    "paper": "the paper's settings",
 }
-JUDGES = {"svm-rbf": "SVM, RBF", "ridge": "ridge", "ridge-rbf": "ridge, RBF"}
-FIGURES = {"accuracy": "accuracy, %", "roc_auc": "ROC-AUC, %", "rmse": "RMSE"}
+FIGURES = {"accuracy": "accuracy", "roc_auc": "ROC-AUC", "rmse": "RMSE"}
 TITLES = {"wl": "WL", "wl-oa": "WL-OA", "ltp": "LTP"}
 _A1 = ("paper", "conditioned", "conditioned dv", "conditioned infonce", "cosine infonce")
 _OWN = {f"+ {idea}": f"untrained {idea}" for idea in ("joined", "log", "degrees", "edges")}
@@ -73,8 +72,9 @@ WIDTH, LEFT, RIGHT, ROW, TOP = 560, 130, 78, 24, 44  # of the figure, in pixels
 
 def gain_table(results: Path) -> str:
     """What training adds: a row per set, over the report's seeds alone."""
-    head = ["set", "figure", "judge", *COLUMNS.values(), "best reference", "gain of the default"]
-    lines = [f"| {' | '.join(head)} |", "|---|---|---" + "|--:" * (len(head) - 3) + "|"]
+    titles = [*COLUMNS.values()]
+    head = ["set", *titles[:3], "gain", *titles[3:], "best reference"]
+    lines = [f"| {' | '.join(head)} |", "|---" + "|--:" * (len(head) - 1) + "|"]
     gains = {each.data: each for each in report_gains(results)}
     for name, of in SETS.items():
         own = {method: seeds_of(results, name, [method], REPORT_SEEDS) for method in (*COLUMNS, *REFERENCES)}
@@ -83,9 +83,10 @@ def gain_table(results: Path) -> str:
         most = max(map(len, own.values()))
         fewer = {method: f" ({len(seeds)})" if len(seeds) < most else "" for method, seeds in own.items()}
         shown = [_mean(known[method]) + fewer[method] if method in known else NONE for method in COLUMNS]
-        title = f"{name} ({most} of {len(REPORT_SEEDS)} seeds)" if 0 < most < len(REPORT_SEEDS) else name
+        title = f"{name}, {FIGURES[of.scoring]}"
+        title += f"<br>{most} of {len(REPORT_SEEDS)} seeds" if 0 < most < len(REPORT_SEEDS) else ""
         gain = f"{_gain(gains[name])} ({_chance(gains[name])})" if name in gains else NONE
-        row = [title, FIGURES[of.scoring], JUDGES[of.judge], *shown, _best(known, fewer), gain]
+        row = [title, *shown[:3], gain, *shown[3:], _best(known, fewer)]
         lines.append(f"| {' | '.join(row)} |")
     others = filter(None, (_duels_told(results, *each) for each in TOLD))
     return "\n\n".join(["\n".join(lines), gain_sentence(results), *others])
