@@ -220,10 +220,24 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
         (["1,2,3"], ["1,2,3"]),
         (["1", " NA ", "n/a"], [1.0, None, None]),
         (["", "none"], [None, "none"]),
+        (["1_1", "2_1", ""], ["1_1", "2_1", None]),  # floats to Python alone
+        (["1", "\u0662"], ["1", "\u0662"]),
+        (["inf", "-Infinity", "nan"], [np.inf, -np.inf, None]),
     ],
 )
 def test_what_cells_mean(cells: list[str], expected: list[Any]) -> None:
     assert typed(cells) == expected
+
+
+def test_underscores_make_no_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,smiles,batch\n12,CC,1_1\n1\u0662,CO,2_1\n3,CN,1_1\n")
+    graphs, stored = read_graphs(path), store_graphs(path, tmp_path / "g", columns=None).graphs
+    for each in (graphs, stored):
+        assert each.ids.tolist() == ["12", "1\u0662", "3"]
+        assert each.values("graph", "batch").tolist() == ["1_1", "2_1", "1_1"]
+    path = write(tmp_path / "b.csv", "source,target,kind\n1_1,11,2_1\n11,12,3\n")
+    edges = read_graphs(path, edge={"kind": "categorical"})
+    assert edges.sizes.tolist() == [3] and edges.values("edge", "kind").tolist() == ["2_1", "2_1", 3, 3]
 
 
 def sdf(path: Path, count: int = 3) -> Path:
