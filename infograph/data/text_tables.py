@@ -198,5 +198,6 @@ def _goes_on(line: str, inside: bool, between: str) -> bool:
 
 
 def delimiter(line: str) -> str:
-    """What separates the cells of a line: the most frequent one of , ; and tab."""
-    return max(",;\t", key=line.count)
+    """What separates the cells of a line: the most frequent one of , ; and tab outside of quoted cells."""
+    bare = re.sub(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*(?:"|$)', "", line)
+    return max(",;\t", key=bare.count)

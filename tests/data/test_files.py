@@ -88,6 +88,22 @@ def test_separators_marks_and_empty_lines(tmp_path: Path) -> None:
     assert places(graphs) == [("line 6", 2, 2)]
 
 
+@pytest.mark.parametrize(
+    ("head", "cells"),
+    [
+        ('smiles,"a;b;c;d",y', "{},1,2"),
+        ('"a,""b"",c,d";smiles;y', "1;{};2"),
+        ('smiles;"a,b,\nc";y', "{};1;2"),
+        ('smiles;a, 5" x;y', "{};1;2"),  # a quote within a cell is a letter
+    ],
+)
+def test_separators_inside_of_quotes_do_not_count(tmp_path: Path, head: str, cells: str) -> None:
+    rows = [cells.format(each) for each in ("CC", "CO")]
+    graphs = read_graphs(write(tmp_path / "a.csv", "\n".join([head, *rows])))
+    assert smiles(graphs) == ["CC", "CO"] and graphs.graph["y"].tolist() == [2, 2]
+    assert len(graphs.graph) == 3
+
+
 def test_chosen_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,structure,smiles,v\n1,CC,x,0.5\n1,CO,x,nan\n2,CN,x,NA\n")
     graphs = read_graphs(path, smiles="structure", id="v")
