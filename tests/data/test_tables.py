@@ -203,12 +203,15 @@ HEADERS = {
     "mol,CID,Class,Model,pIC50,MW": None,
     "num,name,p_np,smiles": "name",
     "mol_id,smiles,A,B,C,mu": "mol_id",
+    "id,target,smile": "id",
+    "Molecule": None,
 }
 
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_headers_of_chemprop_and_deepchem(header, tmp_path):
-    rows = {"smiles": ["CCO ", "CC", "CCC"], "mol": ["CCO", "CC", "CCC"]}
+    rows = {name: ["CCO", "CC", "CCC"] for name in ("mol", "smile", "Molecule")}
+    rows["smiles"] = ["CCO ", "CC", "CCC"]
     text = ["Amigdalin", "citral", "2,2'-PCB"]
     split = {"split": ["train", "valid", "test"], "solvent": ["ClCCl", "O", "O"]}
     columns = {
@@ -223,6 +226,20 @@ def test_headers_of_chemprop_and_deepchem(header, tmp_path):
     for name in numbers:
         np.testing.assert_array_equal(graphs.graph[name], [0.5, np.nan, 1])
     assert_equal(as_graphset(pd.DataFrame(columns)), graphs)
+
+
+def test_a_column_of_molecules_may_hold_their_names(tmp_path):
+    table = pd.DataFrame({"Molecule": ["ethanol", "ethane"], "smile": ["CCO", "CC"], "y": [1.5, 2]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for source in (table, tmp_path / "a.csv"):
+        graphs = read_graphs(source)  # without a warning
+        assert graphs.graph["smiles"].tolist() == ["CCO", "CC"]
+        assert graphs.graph["Molecule"].tolist() == ["ethanol", "ethane"]
+    assert as_graphset(pd.DataFrame({"molecule": ["CCO"]})).sizes.tolist() == [3]  # no matrix of 1 x 1
+    edges = pd.DataFrame({"molecule": ["a", "a", "b"], "source": [0, 1, 0], "target": [1, 2, 1]})
+    edges.to_csv(tmp_path / "b.csv", index=False)
+    for source in (edges, tmp_path / "b.csv"):
+        assert read_graphs(source, id="molecule").sizes.tolist() == [3, 2]
 
 
 # ---- edges
