@@ -39,7 +39,7 @@ from infograph.data.graphset import GraphSet, check_texts
 from infograph.data.molecules import from_molecules, rdkit
 from infograph.data.network_files import looks_like_edges
 from infograph.data.read import NODES, SDF_FILES, SMILES_FILES, ReadOptions
-from infograph.data.text_tables import Rows, as_far_as, cell_blocks, kind, text_lines, whole
+from infograph.data.text_tables import Rows, as_far_as, cell_blocks, check_header, kind, text_lines, whole
 from infograph.data.vectors import check_names
 from infograph.errors import (
     ColumnWarning,
@@ -158,13 +158,14 @@ def has_smiles(names: Sequence[str], options: ReadOptions) -> bool:
 
 def smiles_column(names: Sequence[str], options: ReadOptions, path: object) -> str:
     """The column of the SMILES: the one that was named, or the first that is called so."""
+    check_header(path, names)
     if options.smiles in names:
         return str(options.smiles)
     found = called(names, SMILES_NAMES) or called(names, MOLECULE) if options.smiles is None else []
     if not found:
         raise InvalidFile(
             f"{path} has no SMILES column among {list(names)}: name it with read_graphs(..., smiles=), or "
-            f"--smiles; edges have columns source and target"
+            f"--smiles, or add a header such as smiles,value; edges have columns source and target"
         )
     if len(found) > 1:
         warnings.warn(

@@ -67,6 +67,7 @@ FILES: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("a.csv", b"smiles,v\nC,1\n", {"label": "x"}, InvalidParameter, "label='x': "),
     ("a.csv", b"smiles,v\nC,1\n", {"id": "x"}, InvalidParameter, "id='x': "),
     ("a.csv", b"name,value,more\nx,1,2\n", {}, InvalidFile, "no SMILES column among ['name', 'value'"),
+    ("a.csv", b"CCO,1\nCC,2\n", {}, InvalidFile, "or add a header such as smiles,value"),
     ("a.csv", b"smiles,v\nC,1\n", {"units": {"x": "K"}}, InvalidParameter, "there is no graph column 'x'"),
     ("a.csv", b"smiles,v\nC,1\n", {"units": {"v": " "}}, InvalidParameter, "expected a text such as"),
     ("a.csv", b"smiles,v\nC,1\n", {"units": {"smiles": "K"}}, InvalidParameter, "holds no numbers"),

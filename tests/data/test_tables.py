@@ -228,6 +228,37 @@ def test_headers_of_chemprop_and_deepchem(header, tmp_path):
     assert_equal(as_graphset(pd.DataFrame(columns)), graphs)
 
 
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        (f"{ASPIRIN},-0.77", f"the SMILES '{ASPIRIN}' and numbers; add a header such as smiles,value"),
+        (f"0,{ASPIRIN},1,,1", f"the SMILES '{ASPIRIN}' and numbers; add a header such as smiles,value"),
+        (ASPIRIN, f"the SMILES '{ASPIRIN}'; add a header such as smiles"),
+        (f"{ASPIRIN},ClC(Cl)(Cl)Cl", f"the SMILES '{ASPIRIN}'; add a header such as smiles"),
+    ],
+)
+def test_a_file_without_a_header(first, words, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{first}\n{first}\n")
+    for options in ({}, {"smiles": ASPIRIN}, {"errors": "skip"}):
+        with pytest.raises(InvalidFile) as raised:
+            read_graphs(path, **options)
+        assert str(raised.value) == f"{path} has no header: the first row looks like data, with {words}"
+    path.write_text(f"{ASPIRIN},1,1\nCC,2,3\n")
+    with pytest.raises(InvalidFile, match="the DataFrame has no header: the first row looks like data"):
+        read_graphs(pd.read_csv(path), smiles=ASPIRIN)
+
+
+@pytest.mark.parametrize("name", ["C", "N", "CO", "I", "NO", "pIC50", "CCO", "CNS", "OOS"])
+def test_short_names_of_columns_are_no_data(name, tmp_path):
+    (tmp_path / "a.csv").write_text(f"{name},1\nCCO,2\nCC,3\n")
+    graphs = read_graphs(tmp_path / "a.csv", smiles=name)
+    assert graphs.sizes.tolist() == [3, 2] and graphs.graph["1"].tolist() == [2, 3]
+
+
 def test_a_column_of_molecules_may_hold_their_names(tmp_path):
     table = pd.DataFrame({"Molecule": ["ethanol", "ethane"], "smile": ["CCO", "CC"], "y": [1.5, 2]})
     table.to_csv(tmp_path / "a.csv", index=False)
