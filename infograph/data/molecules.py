@@ -388,6 +388,8 @@ def _sanitise(item: Any) -> Any:
         mol = Chem.MolFromSmiles(str(item).strip())
     if mol is None:
         shown = item if len(item) <= 60 else f"{item[:57]}..."
+        if item.split()[0].replace("->", "").count(">") == 2:  # an arrow of one bond is dative
+            raise ValueError(f"{shown!r} is a reaction, expected a molecule: pass its reactants or products")
         raise ValueError(f"the SMILES {shown!r} does not parse{_reason(getattr(log, 'messages', ''))}")
     return mol
 
