@@ -142,6 +142,18 @@ def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
     assert write_rejected(lists[:1], path).read_text().splitlines() == ["place,position,id,problem"]
 
 
+def test_a_bad_row_says_how_to_do_without_it(tmp_path: Path) -> None:
+    table = write(tmp_path / "a.csv", "smiles,v\nCC,1\n,2\n")
+    for source in (table, ["CC", ""]):
+        with pytest.raises(InvalidGraph) as raised:
+            read_graphs(source)
+        assert str(raised.value).endswith("; errors='skip' leaves such graphs out")
+        assert raised.value.index == 1
+    lines = write(tmp_path / "a.jsonl", '{"nodes": 0}')
+    with pytest.raises(InvalidGraph, match=r"it has no nodes; leave it out, or pass errors='skip'$"):
+        read_graphs(lines)  # which says it already
+
+
 def test_a_cell_that_is_too_long_is_one_bad_row(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "smiles,note\nCC,x\nCO," + "y" * 140_000 + "\nCN,z\n")
     with pytest.raises(InvalidFile, match=r"a\.csv, line 3: a cell of more than 131,072 characters"):
