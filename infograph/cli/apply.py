@@ -74,7 +74,7 @@ def embed(
 
     check_outputs([model, source], out)
     fitted = infograph.load(model)
-    graphs = reading.read(source, errors=errors, schema=fitted.schema_)
+    graphs = reading.read(source, errors=errors or "raise", schema=fitted.schema_)
     chosen = opt.columns_of(graphs, columns)
     vectors = embed_to_file(fitted, graphs, Path(out), columns=chosen, keep_places=errors == "nan")
     rejected = [vars(each) for each in graphs.rejected]

@@ -131,8 +131,10 @@ def _search(
         hits, known, row = index.search_id(query, count), index.columns.get(SMILES.name), index.row(query)
         return hits, {} if known is None else {index.ids[row].item(): str(known[row])}
     schema = schema_of(index.model)
-    file = is_path(query)
-    graphs = reading.read(query, schema=schema) if file else as_queries(query, schema, name=query)
+    if is_path(query):
+        graphs = reading.read(query, errors=None, schema=schema)
+    else:
+        graphs = as_queries(query, schema, name=query)
     smiles = graphs.graph.get(SMILES.name)
     drawn = {} if smiles is None else dict(zip(graphs.ids.tolist(), map(str, smiles), strict=True))
     return index.search(graphs, count), drawn

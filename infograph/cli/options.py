@@ -193,13 +193,15 @@ class ReadingOptions:
 
 @contextmanager
 def _hint(useful: bool) -> Iterator[None]:
-    """Let a bad graph say how to do without it."""
+    """Let a bad graph say how to do without it only where there is a way."""
+    from infograph.data.read import SKIP
+
     try:
         yield
     except InvalidGraph as bad:
-        if not useful or bad.index is None:
+        if useful:
             raise
-        problem = f"{bad.problem}; --errors skip leaves such graphs out"
+        problem = bad.problem.removesuffix(SKIP)
         raise InvalidGraph(problem, index=bad.index, graph_id=bad.graph_id) from None
 
 

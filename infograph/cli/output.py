@@ -166,7 +166,7 @@ def in_options(text: str) -> str:
     for spelled, flag in flags.items():
         text = text.replace(spelled, flag)
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates"
+    names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates|errors"
     return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from infograph.data.convert import is_table
 from infograph.data.graphset import GraphSet, Rejected, check_texts
-from infograph.data.labels import MISSING
+from infograph.data.labels import MISSING, is_plain
 from infograph.data.records import is_missing, is_value, store_graph_column, whole_number
 from infograph.data.schema import Column
 from infograph.data.text_tables import delimiter, header, kind, text_lines
@@ -226,7 +226,7 @@ def ids_of(names: Sequence[str]) -> list[str] | list[int] | None:
     """Ids from texts, numbered where one is empty; None where all are."""
     if not any(names):
         return None
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):  # "007" stays text
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", name) for name in names):  # "007" stays text
         return [int(name) for name in names]
     taken = set(names)
     numbers = (f"row {row}" if str(row) in taken else str(row) for row in range(len(names)))
@@ -236,8 +236,9 @@ def ids_of(names: Sequence[str]) -> list[str] | list[int] | None:
 def typed(cells: Any) -> list[Any]:
     """What the cells of a column mean: floats if all are numbers, else as they are; None where missing.
 
-    A comma counts as a decimal point where all cells are such numbers and not all look like thousands. Arrow
-    arrays are of their own type: only numbers are numbers, and whole ones that a float would round are texts.
+    A comma counts as a decimal point where all cells are such numbers and not all look like thousands; "inf"
+    is a number, which learning refuses, and "1_1" is none. Arrow arrays are of their own type: only numbers
+    are numbers, and whole ones that a float would round are texts.
     """
     if not isinstance(cells, list):
         return _typed_array(cells)
@@ -249,7 +250,7 @@ def typed(cells: Any) -> list[Any]:
     )
     point = "." if commas else ","
     with suppress(ValueError):
-        if given:
+        if given and all(map(is_plain, given)):
             return [
                 None if cell.strip().casefold() in MISSING else float(cell.replace(",", point))
                 for cell in cells

@@ -62,12 +62,17 @@ def is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def as_number(value: Any) -> float | None:
     """A number, or a text that is spelled like one, as a float; None for anything else, and for booleans."""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool | np.bool_) or (isinstance(value, str) and not is_plain(value)):
         return None
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def is_plain(text: str) -> bool:
+    """Whether Python may say if a text is a number: to it alone 1_1 and digits of other scripts are such."""
+    return "_" not in text and text.strip().isascii()
 
 
 def check_unlabelled(value: Any) -> None:

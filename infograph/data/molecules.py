@@ -27,6 +27,7 @@ from infograph.errors import ColumnWarning, InvalidGraph, InvalidParameter, Miss
 
 Columns = list[tuple[Column, NDArray[Any]]]
 DOUBT = re.compile(r"[@/\\\s]|\[\d*H")  # stereochemistry, names and extensions, hydrogens that are atoms
+SMILES_LIKE = re.compile(r"(?=.*[A-Za-z])(Br?|Cl?|[NOPSFIbcnops]|\[[^\]]*\]|[\d()=#@+/\\%.:*-])+")
 STRIPPED = Column("stripped", "text")
 # Acids, bases and solvents that crystallise with drugs, uncharged and without stereochemistry. Only such as
 # are hardly ever the molecule in question where another organic piece stands beside them.
@@ -164,6 +165,18 @@ def rdkit(part: str) -> Any:
         return import_module(f"rdkit.{part}")
     except ImportError as error:
         raise MissingExtra("rdkit", "chem") from error
+
+
+def is_smiles(text: str, least: int) -> bool:
+    """Whether a text is the SMILES of at least so many atoms; no without RDKit."""
+    if not least <= len(text) <= LONGEST or not SMILES_LIKE.fullmatch(text):
+        return False
+    try:
+        with rdkit("rdBase").BlockLogs():
+            mol = rdkit("Chem").MolFromSmiles(text)
+    except MissingExtra:
+        return False
+    return mol is not None and mol.GetNumAtoms() >= least
 
 
 class _Builder:
@@ -375,6 +388,8 @@ def _sanitise(item: Any) -> Any:
         mol = Chem.MolFromSmiles(str(item).strip())
     if mol is None:
         shown = item if len(item) <= 60 else f"{item[:57]}..."
+        if item.split()[0].replace("->", "").count(">") == 2:  # an arrow of one bond is dative
+            raise ValueError(f"{shown!r} is a reaction, expected a molecule: pass its reactants or products")
         raise ValueError(f"the SMILES {shown!r} does not parse{_reason(getattr(log, 'messages', ''))}")
     return mol
 

@@ -19,6 +19,8 @@ from networkx.readwrite.graph6 import data_to_n
 
 from infograph.data.columns import chosen_column, in_file, with_columns
 from infograph.data.graphset import GraphSet, Rejected
+from infograph.data.labels import is_plain
+from infograph.data.molecules import SMILES_LIKE
 from infograph.data.networks import from_networkx
 from infograph.data.records import ReadOptions
 from infograph.data.text_tables import cell_blocks, delimiter, kind, text_lines, whole
@@ -40,7 +42,6 @@ RESERVED = ("nodes", "edges", "directed", "multigraph")
 # What networkx says of odd files, by mistake too.
 MALFORMED = (*UNREADABLE, LookupError, AttributeError, NameError, StopIteration, nx.NetworkXException)
 LARGEST = 10_000_000  # nodes that a number may stand for
-SMILES_LIKE = re.compile(r"(?=.*[A-Za-z])(Br?|Cl?|[NOPSFIbcnops]|\[[^\]]*\]|[\d()=#@+/\\%.:*-])+")
 
 
 def network_files(folder: Path) -> list[Path]:
@@ -218,7 +219,7 @@ def looks_like_edges(cells: Sequence[str]) -> bool:
 
 
 def _value(cell: str) -> int | float | str | None:
-    for number in (int, float):
+    for number in (int, float) if is_plain(cell) else ():
         try:
             return number(cell)
         except ValueError:

@@ -42,6 +42,7 @@ KNOWN = (
     "source and target of edges, .sdf, .jsonl, .graphml, .gexf, .gml, .net, .g6, .edgelist / .edges / .txt / "
     ".csv edge lists, or a folder of networks"
 )
+SKIP = "; errors='skip' leaves such graphs out"
 NODES = "nodes= is for tables of edges, with columns graph, source and target"
 HEADER = ("place", "position", "id", "problem")
 PLACE = re.compile(
@@ -126,7 +127,12 @@ def read_graphs(
         salts=salts,
         units=units or {},
     )
-    graphs = read(source, options, download=download, progress=progress)
+    try:
+        graphs = read(source, options, download=download, progress=progress)
+    except InvalidGraph as bad:
+        if bad.index is None or "errors='skip'" in bad.problem:
+            raise
+        raise InvalidGraph(bad.problem + SKIP, index=bad.index, graph_id=bad.graph_id) from bad
     graphs = atomisation_energies(graphs) if atomisation else graphs
     if energies is None:
         return graphs

@@ -39,7 +39,7 @@ from infograph.data.graphset import GraphSet, check_texts
 from infograph.data.molecules import from_molecules, rdkit
 from infograph.data.network_files import looks_like_edges
 from infograph.data.read import NODES, SDF_FILES, SMILES_FILES, ReadOptions
-from infograph.data.text_tables import Rows, as_far_as, cell_blocks, kind, text_lines, whole
+from infograph.data.text_tables import Rows, as_far_as, cell_blocks, check_header, kind, text_lines, whole
 from infograph.data.vectors import check_names
 from infograph.errors import (
     ColumnWarning,
@@ -57,7 +57,9 @@ SMILES_NAMES = (
     "isomericsmiles",
     "smi",
     "mol",
+    "smile",
 )
+MOLECULE = ("molecule",)  # SMILES where no other column is of such; else names, or the graphs of edges
 ID_NAMES = ("id", "mol_id", "molecule_id", "compound_id", "name")
 SMILES = "smiles"  # the one column of a .smi file beside its ids
 BUFFER = 1 << 20  # bytes of a Parquet column that are read at a time, instead of a whole row group
@@ -78,10 +80,11 @@ def read_table(source: Any, options: ReadOptions) -> GraphSet:
         return edge_tables.read_edges(edge_tables.EdgeTable.of(columns, name, options.id), options)
     objects = [each for each, cells in columns.items() if isinstance(cells, Molecules)]
     named = has_smiles(list(columns), options)
+    square = hasattr(source, "iloc") and len(source) == source.shape[1]
     if objects and (options.smiles in objects or not named):
         smiles = options.smiles if options.smiles in objects else objects[0]
         molecules, column = columns[smiles], None
-    elif not named and hasattr(source, "iloc") and len(source) == source.shape[1]:
+    elif square and not named and not called(columns, MOLECULE):
         raise InvalidParameter(
             f"{name} of shape {source.shape} has no columns of molecules or edges; an adjacency matrix has "
             f"the same names as index and columns, or is an array: to_numpy() gives one"
@@ -155,13 +158,14 @@ def has_smiles(names: Sequence[str], options: ReadOptions) -> bool:
 
 def smiles_column(names: Sequence[str], options: ReadOptions, path: object) -> str:
     """The column of the SMILES: the one that was named, or the first that is called so."""
+    check_header(path, names)
     if options.smiles in names:
         return str(options.smiles)
-    found = called(names, SMILES_NAMES) if options.smiles is None else []
+    found = called(names, SMILES_NAMES) or called(names, MOLECULE) if options.smiles is None else []
     if not found:
         raise InvalidFile(
             f"{path} has no SMILES column among {list(names)}: name it with read_graphs(..., smiles=), or "
-            f"--smiles; edges have columns source and target"
+            f"--smiles, or add a header such as smiles,value; edges have columns source and target"
         )
     if len(found) > 1:
         warnings.warn(

@@ -280,7 +280,11 @@ class ClassTargets:
     def coded_for(self, classes: Sequence[Category]) -> NDArray[np.int64]:
         """The codes of another order of classes, such as that of a fitted model. (G,)."""
         for label in self.unseen(classes):
-            raise InvalidTarget(f"the class {label!r} is not among those of the training: {listed(classes)}")
+            advice = "; measured numbers are for InfoGraphRegressor, or task='regression'"
+            raise InvalidTarget(
+                f"the class {label!r} is not among those of the training: {listed(classes)}"
+                f"{advice if _kind(label) == 'integers' else ''}"
+            )
         order = [list(classes).index(label) for label in self.classes]
         return np.array([*order, UNLABELLED], dtype=np.int64)[self.codes]
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from infograph.data.graphset import Rejected
+from infograph.data.labels import as_number
+from infograph.data.molecules import is_smiles
 from infograph.data.records import Errors
 from infograph.errors import InvalidFile
 from infograph.io import open_unpacked
@@ -122,9 +124,22 @@ def header(path: Path, rows: Iterator[Row] | None = None) -> list[str]:
     if problem:
         raise InvalidFile(f"{path}, line {line}: {problem}")
     names = [name.strip() for name in cells]
+    check_header(path, names)
     if len(set(names)) < len(names):
         raise InvalidFile(f"{path}: two columns of one name in the header {names}")
     return names
+
+
+def check_header(path: object, names: Iterable[str]) -> None:
+    """Refuse a first row that is data: SMILES, and numbers or nothing beside them. `CO` may be a name."""
+    words = [name for name in names if name and as_number(name) is None]
+    if words and all(is_smiles(word, least=5) for word in words):
+        first, numbers = words[0], set(names) > set(words)
+        shown = first if len(first) <= 60 else f"{first[:57]}..."
+        raise InvalidFile(
+            f"{path} has no header: the first row looks like data, with the SMILES {shown!r}"
+            f"{' and numbers' * numbers}; add a header such as smiles{',value' * numbers}"
+        )
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -198,5 +213,6 @@ def _goes_on(line: str, inside: bool, between: str) -> bool:
 
 
 def delimiter(line: str) -> str:
-    """What separates the cells of a line: the most frequent one of , ; and tab."""
-    return max(",;\t", key=line.count)
+    """What separates the cells of a line: the most frequent one of , ; and tab outside of quoted cells."""
+    bare = re.sub(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*(?:"|$)', "", line)
+    return max(",;\t", key=bare.count)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from infograph.data.graphset import GRAPHSET, GraphSet, mark_graphs, open_graphs, save_graphs
 from infograph.data.joining import joint_schema, recode
-from infograph.data.labels import MISSING
+from infograph.data.labels import MISSING, as_number
 from infograph.data.read import ReadOptions, place_of
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.data.units import split_header
@@ -134,7 +134,7 @@ class _Columns:
             given, kind = _given(column, graphs.graph[column.name]), str(column.kind)
             if column.kind == "text" and not given:
                 kind = "missing"  # words such as "none"
-            elif column.kind == "text" and not block.typed and None not in map(_number, given):
+            elif column.kind == "text" and not block.typed and None not in map(as_number, given):
                 kind = "number"  # as texts
             if given or kind == "missing":
                 seen = self._seen.setdefault(column.name, {})
@@ -155,7 +155,7 @@ class _Columns:
             loose = _floats(column.name) if "number" in seen else seen.get("missing", column)
             final = firm[0] if firm else loose
             if column.kind == "text" and final.kind == "float":
-                column, numbers = final, [_number(text) for text in values.tolist()]
+                column, numbers = final, [as_number(text) for text in values.tolist()]
                 stored[column.name] = np.array([np.nan if number is None else number for number in numbers])
             elif column.kind != final.kind and not _given(column, values):
                 column, stored[column.name] = _without_values(final, len(graphs))
@@ -197,13 +197,6 @@ def _without_values(column: Column, n_graphs: int) -> tuple[Column, NDArray[Any]
     if column.kind == "text":
         return column, np.full(n_graphs, "")
     return column, np.full(n_graphs if column.width == 1 else (n_graphs, column.width), np.nan)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def save_stream(

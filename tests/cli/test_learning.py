@@ -51,6 +51,17 @@ def test_json_says_the_same(run, table, tmp_path):
     assert load(tmp_path / "model").classes_.tolist() == ["no", "yes"]
 
 
+@pytest.mark.filterwarnings("ignore:.*a single labelled graph")
+def test_few_whole_numbers_may_be_measured(run, tmp_path):
+    table = write_table(tmp_path / "a.csv", "temperature", [f"{10 * i}" for i in range(12)])
+    done = run("train", table, "--target", "temperature", "--out", tmp_path / "model", *QUICK)
+    last = done.err.splitlines()[-1]
+    assert done.code == 2 and "is not among those of the training: " in last
+    assert last.endswith("; measured numbers are for InfoGraphRegressor, or --task regression")
+    words = ("--task", "regression", "--target", "temperature")
+    assert run("train", table, *words, "--out", tmp_path / "model", *QUICK).code == 0
+
+
 def test_every_setting_reaches_the_model(run, table, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     words = "--objective infograph-star --lam 0.01 --weight-decay 0.1 --transfer all --early-stopping 7 "

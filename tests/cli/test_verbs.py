@@ -159,6 +159,11 @@ def test_bad_rows(run, molecule_model, broken_molecules, tmp_path, errors):
         assert text in done.err
     if errors == "raise":
         assert done.code == 2 and not out.exists()
+        for said in (words, ()):  # raise is the default
+            done = run("embed", molecule_model, broken_molecules, "--out", out, *said)
+            assert done.err.endswith("; --errors skip leaves such graphs out\n")
+        done = run("map", molecule_model, broken_molecules, "--out", tmp_path / "map.png")  # has no --errors
+        assert "C1CC(" in done.err and "skip" not in done.err
         return
     found = read_embeddings(out)
     assert "1 of 3 graphs could not be used" in done.err

@@ -88,6 +88,22 @@ def test_separators_marks_and_empty_lines(tmp_path: Path) -> None:
     assert places(graphs) == [("line 6", 2, 2)]
 
 
+@pytest.mark.parametrize(
+    ("head", "cells"),
+    [
+        ('smiles,"a;b;c;d",y', "{},1,2"),
+        ('"a,""b"",c,d";smiles;y', "1;{};2"),
+        ('smiles;"a,b,\nc";y', "{};1;2"),
+        ('smiles;a, 5" x;y', "{};1;2"),  # a quote within a cell is a letter
+    ],
+)
+def test_separators_inside_of_quotes_do_not_count(tmp_path: Path, head: str, cells: str) -> None:
+    rows = [cells.format(each) for each in ("CC", "CO")]
+    graphs = read_graphs(write(tmp_path / "a.csv", "\n".join([head, *rows])))
+    assert smiles(graphs) == ["CC", "CO"] and graphs.graph["y"].tolist() == [2, 2]
+    assert len(graphs.graph) == 3
+
+
 def test_chosen_columns(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,structure,smiles,v\n1,CC,x,0.5\n1,CO,x,nan\n2,CN,x,NA\n")
     graphs = read_graphs(path, smiles="structure", id="v")
@@ -124,6 +140,18 @@ def test_bad_rows_keep_their_place(tmp_path: Path) -> None:
     lists = as_graphset(["CC", None], errors="skip")
     assert places(lists) == [("", 1, 1)]
     assert write_rejected(lists[:1], path).read_text().splitlines() == ["place,position,id,problem"]
+
+
+def test_a_bad_row_says_how_to_do_without_it(tmp_path: Path) -> None:
+    table = write(tmp_path / "a.csv", "smiles,v\nCC,1\n,2\n")
+    for source in (table, ["CC", ""]):
+        with pytest.raises(InvalidGraph) as raised:
+            read_graphs(source)
+        assert str(raised.value).endswith("; errors='skip' leaves such graphs out")
+        assert raised.value.index == 1
+    lines = write(tmp_path / "a.jsonl", '{"nodes": 0}')
+    with pytest.raises(InvalidGraph, match=r"it has no nodes; leave it out, or pass errors='skip'$"):
+        read_graphs(lines)  # which says it already
 
 
 def test_a_cell_that_is_too_long_is_one_bad_row(tmp_path: Path) -> None:
@@ -220,10 +248,24 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
         (["1,2,3"], ["1,2,3"]),
         (["1", " NA ", "n/a"], [1.0, None, None]),
         (["", "none"], [None, "none"]),
+        (["1_1", "2_1", ""], ["1_1", "2_1", None]),  # floats to Python alone
+        (["1", "\u0662"], ["1", "\u0662"]),
+        (["inf", "-Infinity", "nan"], [np.inf, -np.inf, None]),
     ],
 )
 def test_what_cells_mean(cells: list[str], expected: list[Any]) -> None:
     assert typed(cells) == expected
+
+
+def test_underscores_make_no_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,smiles,batch\n12,CC,1_1\n1\u0662,CO,2_1\n3,CN,1_1\n")
+    graphs, stored = read_graphs(path), store_graphs(path, tmp_path / "g", columns=None).graphs
+    for each in (graphs, stored):
+        assert each.ids.tolist() == ["12", "1\u0662", "3"]
+        assert each.values("graph", "batch").tolist() == ["1_1", "2_1", "1_1"]
+    path = write(tmp_path / "b.csv", "source,target,kind\n1_1,11,2_1\n11,12,3\n")
+    edges = read_graphs(path, edge={"kind": "categorical"})
+    assert edges.sizes.tolist() == [3] and edges.values("edge", "kind").tolist() == ["2_1", "2_1", 3, 3]
 
 
 def sdf(path: Path, count: int = 3) -> Path:

@@ -265,8 +265,10 @@ def test_minus_one_is_in_doubt_but_in_a_column_of_classes(graphs) -> None:
 def test_codes_of_a_fitted_model(graphs) -> None:
     targets = class_targets(["b", "c", None, "b"], graphs, fitting=False)
     assert targets.coded_for(["a", "b", "c"]).tolist() == [1, 2, -1, 1]
-    with pytest.raises(InvalidTarget, match="the class 'c' is not among those of the training: 'a', 'b'"):
+    with pytest.raises(InvalidTarget, match=r"class 'c' is not among those of the training: 'a', 'b'$"):
         targets.coded_for(["a", "b"])
+    with pytest.raises(InvalidTarget, match=r"class 9 is not among .*: 0, 1; measured .* task='regression'"):
+        class_targets([0, 9, 0, 9], graphs, fitting=False).coded_for([0, 1])
     with pytest.raises(InvalidTarget, match=r"are integers \(1\), .* are booleans"):
         class_targets([1, 1, 1, 1], graphs, fitting=False).coded_for([False, True])
 

@@ -203,12 +203,15 @@ HEADERS = {
     "mol,CID,Class,Model,pIC50,MW": None,
     "num,name,p_np,smiles": "name",
     "mol_id,smiles,A,B,C,mu": "mol_id",
+    "id,target,smile": "id",
+    "Molecule": None,
 }
 
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_headers_of_chemprop_and_deepchem(header, tmp_path):
-    rows = {"smiles": ["CCO ", "CC", "CCC"], "mol": ["CCO", "CC", "CCC"]}
+    rows = {name: ["CCO", "CC", "CCC"] for name in ("mol", "smile", "Molecule")}
+    rows["smiles"] = ["CCO ", "CC", "CCC"]
     text = ["Amigdalin", "citral", "2,2'-PCB"]
     split = {"split": ["train", "valid", "test"], "solvent": ["ClCCl", "O", "O"]}
     columns = {
@@ -223,6 +226,51 @@ def test_headers_of_chemprop_and_deepchem(header, tmp_path):
     for name in numbers:
         np.testing.assert_array_equal(graphs.graph[name], [0.5, np.nan, 1])
     assert_equal(as_graphset(pd.DataFrame(columns)), graphs)
+
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        (f"{ASPIRIN},-0.77", f"the SMILES '{ASPIRIN}' and numbers; add a header such as smiles,value"),
+        (f"0,{ASPIRIN},1,,1", f"the SMILES '{ASPIRIN}' and numbers; add a header such as smiles,value"),
+        (ASPIRIN, f"the SMILES '{ASPIRIN}'; add a header such as smiles"),
+        (f"{ASPIRIN},ClC(Cl)(Cl)Cl", f"the SMILES '{ASPIRIN}'; add a header such as smiles"),
+    ],
+)
+def test_a_file_without_a_header(first, words, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{first}\n{first}\n")
+    for options in ({}, {"smiles": ASPIRIN}, {"errors": "skip"}):
+        with pytest.raises(InvalidFile) as raised:
+            read_graphs(path, **options)
+        assert str(raised.value) == f"{path} has no header: the first row looks like data, with {words}"
+    path.write_text(f"{ASPIRIN},1,1\nCC,2,3\n")
+    with pytest.raises(InvalidFile, match="the DataFrame has no header: the first row looks like data"):
+        read_graphs(pd.read_csv(path), smiles=ASPIRIN)
+
+
+@pytest.mark.parametrize("name", ["C", "N", "CO", "I", "NO", "pIC50", "CCO", "CNS", "OOS"])
+def test_short_names_of_columns_are_no_data(name, tmp_path):
+    (tmp_path / "a.csv").write_text(f"{name},1\nCCO,2\nCC,3\n")
+    graphs = read_graphs(tmp_path / "a.csv", smiles=name)
+    assert graphs.sizes.tolist() == [3, 2] and graphs.graph["1"].tolist() == [2, 3]
+
+
+def test_a_column_of_molecules_may_hold_their_names(tmp_path):
+    table = pd.DataFrame({"Molecule": ["ethanol", "ethane"], "smile": ["CCO", "CC"], "y": [1.5, 2]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for source in (table, tmp_path / "a.csv"):
+        graphs = read_graphs(source)  # without a warning
+        assert graphs.graph["smiles"].tolist() == ["CCO", "CC"]
+        assert graphs.graph["Molecule"].tolist() == ["ethanol", "ethane"]
+    assert as_graphset(pd.DataFrame({"molecule": ["CCO"]})).sizes.tolist() == [3]  # no matrix of 1 x 1
+    edges = pd.DataFrame({"molecule": ["a", "a", "b"], "source": [0, 1, 0], "target": [1, 2, 1]})
+    edges.to_csv(tmp_path / "b.csv", index=False)
+    for source in (edges, tmp_path / "b.csv"):
+        assert read_graphs(source, id="molecule").sizes.tolist() == [3, 2]
 
 
 # ---- edges
