@@ -18,14 +18,15 @@ from infograph.objectives.trees import Forest
 
 Floats = NDArray[np.float64]
 LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are drawn (Nystroem)
-MOST = 3000  # labelled graphs of a tree, and labels of support vectors that are fitted without being asked
+MOST = 3000  # labels of support vectors that are fitted without being asked
+GROWN = 5000  # labelled graphs of a tree, at most
 CHOOSING = 500  # labelled graphs, at most, by which its width is chosen
 ROUNDING = 1e-6  # of vectors in single precision, relative to the largest
 JITTER = 1e-8  # that keeps kernels of equal graphs positive definite
 PENALTIES = tuple(10.0**power for power in range(-5, 4))
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the RBF kernel, in units of scikit-learn's gamma "scale"
 COSTS, ITERATIONS = (1.0, 10.0, 100.0), 100_000  # of support vectors
-FOLDS, TREES = 5, 300  # a third of the trees for many columns, or where they take long
+FOLDS, TREES = 5, 300  # a third of the trees for many columns, and for numbers, where they take long
 
 
 class Fit(NamedTuple):
@@ -231,17 +232,17 @@ def _forest(vectors: Floats, wanted: Floats, seed: int) -> Fit:
     from sklearn.ensemble import RandomForestRegressor
 
     forests, unseen = [], np.zeros(wanted.shape)
-    many = len(wanted) > MOST and not np.isin(wanted[~np.isnan(wanted)], (-1.0, 1.0)).all()
-    n_trees = max(TREES // 3, 0 if many else TREES // wanted.shape[1])
+    classes = np.isin(wanted[~np.isnan(wanted)], (-1.0, 1.0)).all()
+    n_trees = max(TREES // 3, TREES // wanted.shape[1] if classes else 0)
     rows = vectors.astype(np.float32)
     for column, values in enumerate(wanted.T):
         known = ~np.isnan(values)
         varies = values[known].std() > 0  # what does not is one leaf
         made = RandomForestRegressor(
             n_trees if varies else 1,
-            max_features=1 / 3 if many else "sqrt",  # Breiman's third for numbers overfits to few scaffolds
+            max_features="sqrt" if classes else 1 / 3,  # as Breiman recommends
             min_samples_leaf=2,
-            max_samples=min(MOST, int(known.sum())) if varies else None,
+            max_samples=min(GROWN, int(known.sum())) if varies else None,
             bootstrap=varies,
             oob_score=varies,
             n_jobs=-1,

@@ -21,6 +21,7 @@ from infograph.objectives.heads import FITS, MOST, Fit, Floats, Mixed, completed
 from infograph.objectives.objective import Classification, Objective, Regression, Task, Tasks
 
 Kind = Literal["ridge", "gp", "svm", "forest", "mean", "each"]
+IntArray = NDArray[np.int64]
 KINDS: tuple[Kind, ...] = ("ridge", "gp", "svm", "forest")
 PARTS = ("vectors", "fingerprints", "descriptors")  # in the order in which heads see them
 EVERY = "+".join(PARTS)  # what the mean of two heads sees
@@ -29,6 +30,7 @@ INPUTS: dict[str, tuple[Kind, ...]] = {  # and the heads that are tried on them 
     "vectors+descriptors": ("ridge", "gp", "svm"),
     "fingerprints+descriptors": ("forest",),
 }
+CLEARLY = 0.95  # of the error of one head, at most, where numbers are the mean of two
 NEVER = -5.0  # the logit of a class that was never seen, beside 0
 
 
@@ -92,7 +94,8 @@ class Vectors(Objective):
         apart = self.head in ("auto", "each") and isinstance(task, Regression)  # for classes that is noise
         shares = np.zeros((len(tried), wanted.shape[1]))
         for columns in _groups(wanted) if apart else [np.arange(wanted.shape[1])]:
-            shares[np.array(self._best(tried, wanted, columns))[:, None], columns] = 1.0
+            best = self._best(tried, wanted, columns, CLEARLY if isinstance(task, Regression) else 1.0)
+            shares[np.array(best)[:, None], columns] = 1.0
         inputs, kind, (made, unseen) = _mixed(tried, shares / shares.sum(axis=0), parts)
         if kind in ("mean", "each"):
             used = " and ".join(compress(names, shares.sum(axis=1)))
@@ -104,8 +107,11 @@ class Vectors(Objective):
             made, unseen = _calibrated_each(made, unseen, values, task)
         return Solved(inputs, kind, nn.Sequential(*made), unseen, errors)
 
-    def _best(self, tried: list[Head], wanted: Floats, columns: NDArray[np.int64]) -> list[int]:
-        """The head that misses least of some columns; or two, where the mean of a forest and another does."""
+    def _best(self, tried: list[Head], wanted: Floats, columns: IntArray, clearly: float) -> list[int]:
+        """The head that misses least of some columns; or two, where the mean of a forest and another does.
+
+        A mean that is not `clearly` better is left: forests look better on graphs left out than on new kinds.
+        """
 
         def error(places: Sequence[int]) -> float:
             said = np.mean([tried[place].fit.unseen[:, columns] for place in places], axis=0)
@@ -114,8 +120,11 @@ class Vectors(Objective):
         others = [(n,) for n, each in enumerate(tried) if each.kind != "forest"]
         forests = [(n,) for n, each in enumerate(tried) if each.kind == "forest"]
         single = [min(places, key=error) for places in (others, forests) if places]
-        both = [single[0] + single[-1]] if len(single) == 2 and self.head not in KINDS else []
-        return [*min(both if both and self.head == "mean" else single + both, key=error)]
+        best: Sequence[int] = min(single, key=error)
+        if len(single) < 2 or self.head in KINDS:
+            return [*best]
+        both = single[0] + single[1]
+        return [*both] if self.head == "mean" or error(both) < clearly * error(best) else [*best]
 
     def _choices(self, parts: Collection[str], n_values: int) -> list[tuple[str, Kind]]:
         """The inputs and kinds of heads that are tried, by the parts that there are."""
@@ -147,7 +156,7 @@ class Solved(NamedTuple):
     errors: dict[str, float]  # share of the variance that is missed
 
 
-def _groups(wanted: Floats) -> list[NDArray[np.int64]]:
+def _groups(wanted: Floats) -> list[IntArray]:
     """Columns that choose by themselves; those of a single value go with the first."""
     varies = np.nanstd(wanted, axis=0) > 0
     groups = [np.array([column]) for column in np.flatnonzero(varies)] or [np.zeros(0, np.int64)]

@@ -132,15 +132,16 @@ def test_a_head_read_from_its_state_gives_the_same_bits(kind):
     assert np.array_equal(answers(read_head(tasks.head.state_dict()), ROWS), probable)
 
 
-def test_a_forest_is_that_of_scikit_learn():
+@pytest.mark.parametrize("classes", [False, True])
+def test_a_forest_is_that_of_scikit_learn(classes):
     wanted = with_gaps(np.hstack([SMOOTH, -SMOOTH]))
+    wanted = np.sign(wanted) if classes else wanted
     found, said = solve(wanted, head="forest")
+    n_trees, tried = (heads.TREES // 2, "sqrt") if classes else (heads.TREES // 3, 1 / 3)
     for column, values in enumerate(wanted.T):
         known = ~np.isnan(values)
-        own = {"max_features": "sqrt", "min_samples_leaf": 2, "oob_score": True, "random_state": 0}
-        forest = RandomForestRegressor(heads.TREES // 2, **own).fit(
-            ROWS[known].astype(np.float32), values[known]
-        )
+        own = {"max_features": tried, "min_samples_leaf": 2, "oob_score": True, "random_state": 0}
+        forest = RandomForestRegressor(n_trees, **own).fit(ROWS[known].astype(np.float32), values[known])
         rows = ROWS.astype(np.float32)
         assert np.array_equal(said[:, column], forest.predict(rows).astype(np.float32))
         assert np.array_equal(found.unseen[known, column], forest.oob_prediction_)
