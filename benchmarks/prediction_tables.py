@@ -130,11 +130,12 @@ def labels_table(found: Found) -> str:
     methods = {"mean": "mean", "atom counts": "atom counts", **CURVES}
     lines = [_head(["target", "labels", *methods.values(), "seeds"], 1)]
     for target, of in product(SHOWN, (of for of in SETS.values() if of.labels)):
-        cells = [_mean(found, of.title, name, REPORT_SEEDS, target) for name in methods]
-        seeds = {len(_shared(found, of.title, [name], REPORT_SEEDS)) for name in methods} - {0}
-        if seeds:
-            count = str(max(seeds)) if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
-            lines.append(_row([target, f"{of.labels:,}", *cells, count]))
+        seeds = {name: len(_shared(found, of.title, [name], REPORT_SEEDS)) for name in methods}
+        most = max(seeds.values())
+        fewer = {name: f" ({count})" if 0 < count < most else "" for name, count in seeds.items()}
+        cells = [_mean(found, of.title, name, REPORT_SEEDS, target) + fewer[name] for name in methods]
+        if most:
+            lines.append(_row([target, f"{of.labels:,}", *cells, str(most)]))
     return "\n".join(lines) if len(lines) > 1 else "No results yet."
 
 
@@ -286,8 +287,13 @@ def suggest_figure(measured: Mapping[str, Any]) -> str:
 
 
 def _curve(found: Found, target: str, method: str) -> dict[int, float]:
-    labels = {of.labels: of.title for of in SETS.values() if of.labels}
-    curve = {count: _average(found, name, method, REPORT_SEEDS, target) for count, name in labels.items()}
+    """The errors over the seeds that all methods have which were judged with so many labels."""
+    curve = {}
+    for of in (of for of in SETS.values() if of.labels):
+        judged = [name for name in CURVES if _shared(found, of.title, [name], REPORT_SEEDS)]
+        if method in judged:
+            seeds = _shared(found, of.title, judged, REPORT_SEEDS)
+            curve[of.labels] = _average(found, of.title, method, seeds, target)
     return {count: error for count, error in curve.items() if not math.isnan(error)}
 
 

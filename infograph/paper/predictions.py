@@ -209,7 +209,8 @@ def compute_predictions(cell: Cell, work: Path, *, watchers: Sequence[Watcher] =
         found = _found(model, graphs[test], classes)
     fitted = time.perf_counter() - began
     scores = figures(of.figure, found, divided.values[test])
-    result: Result = {"scores": scores, "test": float(np.nanmean(scores)), "n_test": len(test)}
+    each = [None if np.isnan(score) else score for score in scores]  # JSON has no NaN
+    result: Result = {"scores": each, "test": float(np.nanmean(scores)), "n_test": len(test)}
     if getattr(model, "error_bars_", None) is not None:
         result["intervals"] = _intervals(model, graphs[test], divided.values[test])
     for name in ("chosen_", "errors_", "inputs_", "head_"):

@@ -52,6 +52,15 @@ def test_a_cell_judges_the_test_molecules_of_its_split(molecules, tmp_path):
     assert result["intervals"]["coverage"] == pytest.approx(inside.mean())
 
 
+def test_a_task_with_one_class_among_the_test_molecules_has_no_score(tmp_path, monkeypatch):
+    lines = [f"{text},{value > np.median(WEIGHT):d},0" for text, value in zip(SMILES, WEIGHT, strict=True)]
+    (tmp_path / "tasks.csv").write_text("\n".join(["smiles,heavy,never", *lines]) + "\n")
+    graphs = read_graphs(tmp_path / "tasks.csv")
+    monkeypatch.setattr(predictions, "load_dataset", lambda name: graphs)
+    result = run_cell(prediction_cell("SIDER", "mean", 3), compute_predictions, tmp_path)
+    assert result["scores"] == [0.5, None] and result["test"] == 0.5
+
+
 def test_cells_and_splits():
     assert {of.role for of in SETS.values()} == {"choosing", "unseen", "finalists"}
     cells = prediction_cells(["ESOL", "ESOL ordered"], ["mean", "auto"], range(3))
@@ -89,6 +98,8 @@ def test_tables_are_made_from_result_files(tmp_path):
     assert "of 1 public sets" in text and "atom counts on 1; " in text and "less on 1, and more on 0" in text
     assert "| ESOL | scaffold | auto | 90.0 | 2.00 | 0.30 | 5 |" in tables.coverage_table(found)
     assert "| gap | 100 | 12 | 8 | 4 | – | – | – | 2 | 1 |" in tables.labels_table(found)
+    again = {("QM9 100", name, 6): found["QM9 100", name, 5] for name in ("mean", "atom counts", "forest")}
+    assert "| gap | 100 | 12 | 8 | 4 | – | – | – | 2 (1) | 2 |" in tables.labels_table(found | again)
     assert tables.qm9_table(found) == "No results yet."
     most = {("QM9 5000", *place[1:]): each for place, each in found.items() if place[0] == "QM9 100"}
     assert "| gap | hartree | 12 | 8 | 4 | – | – | – | 2 | 50 % |" in tables.qm9_table(most)
