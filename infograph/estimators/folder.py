@@ -50,8 +50,13 @@ def write_model(
 
 def model_folder(name: str | Path) -> Path:
     """The folder of a model: a path, or one that the package carries by its name, unless there is a path."""
-    carried = PRETRAINED / str(name)
-    return carried if not Path(name).exists() and str(name) in pretrained_names() else Path(name)
+    known = not Path(name).exists() and str(name) in pretrained_names()
+    return carried_folder(str(name)) if known else Path(name)
+
+
+def carried_folder(name: str) -> Path:
+    """The folder of a model that the package carries, whatever lies in the folder one works in."""
+    return PRETRAINED / name
 
 
 def pretrained_names() -> list[str]:

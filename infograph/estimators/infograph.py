@@ -37,7 +37,7 @@ from infograph.estimators.architecture import (
     widened,
 )
 from infograph.estimators.base import BadRows, GraphTransformer, check_finite, rows_of
-from infograph.estimators.folder import State, pretrained_names
+from infograph.estimators.folder import State, carried_folder, pretrained_names
 from infograph.nn.batch import Batch
 from infograph.nn.encoder import GraphEncoder
 from infograph.nn.norm import all_sum, norms_with_momentum
@@ -454,11 +454,11 @@ class InfoGraph(GraphNetwork):
         """The graphs, and a network with fresh weights for them."""
         check_parameters(self)
         self._directions, self._n_shown = {}, None
-        given, self.started_from_ = getattr(self, "init_from", None), ""
+        given, self.started_from_ = self.init_from, ""
         start = None if given is None or given == "auto" else fitted_model(given)
         known, encoder = self._read(graphs, start and start.schema_)
         if given == "auto" and self.epochs != 0 and self._is_usual(known, encoder):
-            start, given = fitted_model(CARRIED), CARRIED
+            start, given = fitted_model(carried_folder(CARRIED)), CARRIED
         if start is not None:
             name = Path(given).name if isinstance(given, str | Path) else "another model"
             return self._start_from(start, name, known, encoder)
@@ -652,8 +652,8 @@ class UntrainedGIN(InfoGraph):
 
         vectors = UntrainedGIN().fit_transform(graphs)
 
-    The same seed gives the same weights as in `InfoGraph`, so the two differ by training alone. Whatever has
-    to do with training is fixed.
+    The same seed gives the same weights as in `InfoGraph(init_from=None)`, so these two differ by training
+    alone. Whatever has to do with training is fixed.
 
     Args:
         dim, encoder, batch_size, node_columns, edge_columns, device, random_state: as in `InfoGraph`, with

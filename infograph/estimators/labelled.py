@@ -28,7 +28,7 @@ from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
 from infograph.estimators.base import BadRows, Compute, GraphPredictor
 from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
-from infograph.estimators.folder import State
+from infograph.estimators.folder import State, carried_folder
 from infograph.estimators.infograph import AS_LEARNED, CARRIED, SEED, GraphNetwork, InfoGraph, check_enough
 from infograph.estimators.members import Data, fit_head, network_outputs, train_network, watched_outputs
 from infograph.estimators.offset import Offset
@@ -363,7 +363,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             return None
         known = as_graphset(graphs, node=self.node_columns)
         if self.node_columns is None and AS_LEARNED.items() <= dict(known.schema.options).items():
-            model = InfoGraph.from_pretrained(CARRIED)
+            model = fitted_model(carried_folder(CARRIED))
             model.schema_ = replace(model.schema_, options=known.schema.options)  # salts as they are here
             return model
         beside = ("encoder", "node_columns", "edge_columns", "device", "random_state", "verbose")

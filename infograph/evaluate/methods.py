@@ -19,14 +19,13 @@ from infograph.data.graphset import GraphSet
 from infograph.data.molecules import SMILES
 from infograph.errors import CheckpointMismatch, InvalidGraph, InvalidParameter, TrainingDiverged
 from infograph.estimators.base import GraphTransformer
-from infograph.estimators.folder import model_folder, pretrained_names, read_config
-from infograph.estimators.infograph import InfoGraph
+from infograph.estimators.folder import carried_folder, pretrained_names, read_config
+from infograph.estimators.infograph import CARRIED, InfoGraph
 from infograph.evaluate.inputs import Gram
 from infograph.parameters import changed
 
 Make = Callable[[int], GraphTransformer]
 DEPTHS, RATES, EPOCHS = (4, 8, 12), (1e-2, 1e-3, 1e-4), (10, 20, 100)  # the paper's, for InfoGraph
-PRETRAINED = "molecules"  # the model that the package carries
 KINDS = ("wl", "graphlet", "walk", "shortest-path")  # of deep graph kernels
 
 
@@ -72,7 +71,7 @@ def usual_methods(graphs: GraphSet) -> list[str]:
     """What "all" stands for: methods for molecules are not tried on other graphs."""
     molecules = graphs.schema.column("graph", SMILES.name) is not None
     more = [name for name, method in MORE.items() if molecules or not method.molecules]
-    return [*METHODS, *(name for name in more if name != "pretrained" or PRETRAINED in pretrained_names())]
+    return [*METHODS, *(name for name in more if name != "pretrained" or CARRIED in pretrained_names())]
 
 
 def represent(estimator: GraphTransformer, graphs: GraphSet, **fitting: Any) -> NDArray[Any] | Gram:
@@ -116,12 +115,12 @@ class Carried(BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, graphs: GraphSet) -> NDArray[Any]:
         """One vector per graph."""
-        return InfoGraph.from_pretrained(self.name).transform(graphs)
+        return InfoGraph.load(carried_folder(self.name)).transform(graphs)
 
 
 def carried() -> Any:
     """The pre-trained model of the package as an estimator."""
-    return Carried(PRETRAINED, read_config(model_folder(PRETRAINED))["sha256"])
+    return Carried(CARRIED, read_config(carried_folder(CARRIED))["sha256"])
 
 
 # ---- all of them

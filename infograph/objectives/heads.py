@@ -289,7 +289,7 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
 
 
 class Mixed(nn.Module):
-    """A mean of heads for each column: `shares` (heads, K), or all alike for None.
+    """A mean of heads for each column: `shares` (heads, K), all alike for None (earlier models).
 
     A head sees the inputs where its row of `spans` (heads, D) is true.
     """

@@ -28,10 +28,9 @@ from infograph.data.splits import scaffold_groups
 from infograph.errors import InfoGraphError
 from infograph.estimators.architecture import GIN
 from infograph.estimators.folder import pretrained_names
-from infograph.estimators.infograph import InfoGraph, UntrainedGIN
+from infograph.estimators.infograph import CARRIED, InfoGraph, UntrainedGIN
 from infograph.evaluate import Evaluation, cross_validate, merge, paired_test
 from infograph.evaluate.judges import SCORINGS
-from infograph.evaluate.methods import PRETRAINED as MODEL
 from infograph.evaluate.methods import Fingerprints, blames_method, carried, represent
 from infograph.io import read_json
 from infograph.look.describe import holm
@@ -188,7 +187,7 @@ def is_judged(data: str, method: str) -> bool:
     Kernels are not on Tox21: with its gaps every task has decompositions of its own, which takes hours.
     """
     if method.startswith("morgan") or method in (PRETRAINED, FRESH):
-        return SETS[data].molecules and (method != PRETRAINED or MODEL in pretrained_names())
+        return SETS[data].molecules and (method != PRETRAINED or CARRIED in pretrained_names())
     return not (data == "Tox21" and method in ("wl", "wl-oa"))
 
 

@@ -19,6 +19,7 @@ from infograph.errors import (
     UnknownCategoryWarning,
 )
 from infograph.estimators import folder
+from infograph.evaluate.methods import carried as carried_model
 from infograph.index.graph_index import represent
 from infograph.scale.embed import embed_shards
 
@@ -202,3 +203,12 @@ def test_a_start_that_does_not_fit(model):
         InfoGraph(init_from="nowhere").fit(SMILES)
     with pytest.raises(SchemaMismatch):
         InfoGraph(init_from="molecules").fit([nx.path_graph(n) for n in (2, 3, 4)])
+
+
+def test_a_folder_of_that_name_is_in_nobodys_way(tmp_path, monkeypatch):
+    (tmp_path / "molecules").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert InfoGraph(epochs=1).fit(SMILES).started_from_ == "molecules"
+    model = InfoGraphRegressor("vectors").fit(SMILES[:4], np.arange(4.0))
+    assert np.isfinite(model.predict(["CCO"])).all()
+    assert carried_model().fit_transform(as_graphset(SMILES[:4])).shape == (4, 512)
