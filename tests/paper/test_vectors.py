@@ -143,7 +143,7 @@ def test_kernels_have_their_rounds_chosen_on_inner_folds(molecules, tmp_path):
 
 def test_the_model_that_the_package_carries(molecules, tmp_path):
     assert not is_judged("ESOL", "pre-trained")
-    with pytest.raises(FileMissing, match="no model folder .*molecules"):
+    with pytest.raises(FileMissing, match=r"no model folder .*molecules"):
         vector_cell("ESOL", "pre-trained", 7)
     model = InfoGraph.paper(epochs=1, random_state=3).fit(SMILES)
     model.save(tmp_path / "pretrained" / "molecules")
