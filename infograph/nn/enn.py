@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from infograph.data.graphset import GraphSet
 from infograph.nn.encoder import GraphEncoder, NodeFeatures, Weights, xavier
-from infograph.nn.pairs import Kinds, LinkBatch, LinkBatcher
+from infograph.nn.links import LinkBatch, LinkBatcher
+
+Hear = Callable[[Tensor], Tensor]
 
 
 class ENNEncoder(GraphEncoder):
@@ -57,17 +60,12 @@ class ENNEncoder(GraphEncoder):
     def forward(self, batch: LinkBatch) -> list[Tensor]:
         """States of all nodes after each step: K tensors (N, D)."""
         batch = batch.to(self.bias.dtype)
-        states = torch.relu_(self.input(batch.x))  # (P, D)
-        switching, weights = self.edge(batch.kinds)
-        features = [links.features(switching) for links in batch.links]
-        counts = [links.n_places for links in batch.links]
+        states = torch.relu_(self.input(batch.x))
+        hear = self.edge(batch)
         collected: list[Tensor] = []
         for _ in self.widths:
-            parts = zip(batch.links, features, states.split(counts), strict=True)
-            found = [links.gather(f, own, weights) for links, f, own in parts]
-            heard = found[0] if len(found) == 1 else torch.cat(found)  # (P, D)
-            states = self.gru(torch.relu_(heard + self.bias), states)
-            collected.append(batch.of_nodes(states))
+            states = self.gru(torch.relu_(hear(states) + self.bias), states)
+            collected.append(states)
         return collected
 
     def level(self, states: Sequence[Tensor], batch: LinkBatch, k: int) -> Tensor:
@@ -80,13 +78,11 @@ class ENNEncoder(GraphEncoder):
 
 # The edge network of enn-s2s, `A(e) = W2 relu(W1 e + b1) + b2`, without a matrix per edge.
 #
-# A message is `A(e_uv) h_v = sum_k z_k (W2_k h_v)` with `z = [relu(W1 e + b1), 1]`: apply all `W2_k` to the
-# nodes, then add up with the weights z, and no edge ever has its own D x D matrix. Most hidden units need
-# not even be there. Among the edges of one kind z_k is a function of a distance, and distances lie in a
-# known range, so a unit that is off over that whole range drops out, and one that is on is linear: all
-# linear units of a kind collapse into one matrix per linear feature. Only units that switch inside the range
-# of some kind are left; at initialisation on QM9 these are about 40 of 128. All of this is exact, whatever
-# the weights.
+# Along the edges of one kind a hidden unit is a function of a distance, and either on or off: it changes once
+# at most, where `W1 e + b1` is 0. Between two such places all units that are on are linear, so that
+# `A(e) = A_0 + d A_1` with two matrices for all edges there, which are a piece. Edges come sorted by kind and
+# distance, and a piece is a slice of them. What a node hears in one piece is added up before the matrices are
+# applied, `A_0 sum h_v + A_1 sum d h_v`. All of this is exact, whatever the weights.
 
 
 class EdgeNetwork(nn.Module):
@@ -103,32 +99,113 @@ class EdgeNetwork(nn.Module):
             nn.init.zeros_(self.first.bias)
         self.second = nn.Linear(hidden, dim * dim)
 
-    def forward(self, kinds: Kinds) -> tuple[Tensor, Tensor]:
-        """What stands for A(e) in a batch: `sum_k features_k W_k`, `features = [linear, relu(linear @ S)]`.
+    def forward(self, batch: LinkBatch) -> Hear:
+        """What every node u hears, the mean over arcs v -> u of `A(e_uv) h_v`, as a function of states h."""
+        return self._by_unit(batch) if batch.values.shape[1] > 1 else self._by_piece(batch)
 
-        S (R, M) are the hidden units that are on for some edges only, of R linear features; and the matrices
-        W_k side by side (D, K * D), K = R + M.
-        """
-        n_kinds, n_fixed = kinds.table.shape
+    def _by_piece(self, batch: LinkBatch) -> Hear:
+        n_kinds, n_fixed = batch.table.shape
         fixed, slope = self.first.weight[:, :n_fixed], self.first.weight[:, n_fixed:]  # (H, F_k), (H, F_v)
-        level = torch.addmm(self.first.bias, kinds.table, fixed.T)  # (T, H)
-        on, switches = _signs(level.detach(), slope.detach(), kinds)
+        level = torch.addmm(self.first.bias, batch.table, fixed.T)  # (T, H)
         lines = torch.cat([level[:, None], slope.T.expand(n_kinds, -1, -1)], 1)  # (T, 1 + F_v, H)
-        linear_units = lines * (on & ~switches)[:, None]
-        collapsed = (linear_units.flatten(0, 1) @ self.second.weight.T).view(n_kinds, lines.shape[1], -1)
-        collapsed = torch.cat([collapsed[:, :1] + self.second.bias, collapsed[:, 1:]], 1).flatten(0, 1)
-        units = switches.nonzero()[:, 0]
-        weights = torch.cat([collapsed, self.second.weight.index_select(1, units).T])  # (K, dim * dim)
-        side_by_side = weights.view(-1, self.dim, self.dim).transpose(0, 1).flatten(1)
-        return lines.flatten(0, 1).index_select(1, units), side_by_side
+        cuts = _cuts(lines.detach(), batch)
+        sizes = cuts.diff()
+        middle = cuts[:-1] + sizes // 2
+        counts = batch.counts.index_select(0, batch.target)
+        features = torch.cat([torch.ones_like(counts), batch.values], 1)  # (E, 1 + F_v)
+        units = lines.index_select(0, batch.kind[middle])  # (P, 1 + F_v, H)
+        on = (units.detach() * features[middle, :, None]).sum(1, keepdim=True) > 0
+        matrices = (units * on) @ self.second.weight.T  # (P, 1 + F_v, D * D)
+        matrices = torch.cat([matrices[:, :1] + self.second.bias, matrices[:, 1:]], 1)
+        matrices = matrices.view(len(sizes), features.shape[1] * self.dim, self.dim)
+
+        n_nodes = len(batch.x)
+        piece = torch.repeat_interleave(sizes, output_size=len(counts))
+        heard, group = torch.unique(piece * n_nodes + batch.target, return_inverse=True)  # by piece and node
+        rows = torch.bincount(heard // n_nodes, minlength=len(sizes)).cpu().tolist()
+        shares = features / counts
+
+        def hear(states: Tensor) -> Tensor:
+            spread = (states.index_select(0, batch.source)[:, None] * shares[:, :, None]).flatten(1)
+            added = spread.new_zeros(len(heard), spread.shape[1]).index_add(0, group, spread)
+            told = cast(Tensor, _ByPiece.apply(added, matrices, rows))  # type: ignore[no-untyped-call]
+            return torch.zeros_like(states).index_add(0, heard % n_nodes, told)
+
+        return hear
+
+    def _by_unit(self, batch: LinkBatch) -> Hear:
+        """Of several continuous values there are no pieces: `A(e) h = sum_k z_k W2_k h`, unit after unit."""
+        units = torch.relu_(self.first(torch.cat([batch.table[batch.kind], batch.values], 1)))
+        units = torch.cat([units, torch.ones_like(units[:, :1])], 1)  # (E, H + 1)
+        weights = torch.cat([self.second.weight.T, self.second.bias[None]])
+        side_by_side = weights.view(-1, self.dim, self.dim).transpose(0, 1).flatten(1)  # (D, (H + 1) D)
+
+        def hear(states: Tensor) -> Tensor:
+            told = _ByUnit.apply(units, states @ side_by_side, batch)  # type: ignore[no-untyped-call]
+            return cast(Tensor, told) / batch.counts
+
+        return hear
 
 
-def _signs(level: Tensor, slope: Tensor, kinds: Kinds) -> tuple[Tensor, Tensor]:
-    """Which units are on for all edges of a kind (T, H), and which switch among those of any kind (H,)."""
-    low, high = kinds.low[:, None] * slope, kinds.high[:, None] * slope  # (T, H, F_v)
-    least = level + torch.minimum(low, high).sum(2)
-    largest = level + torch.maximum(low, high).sum(2)
-    return least >= 0, ((least < 0) & (largest > 0)).any(0)
+def _cuts(lines: Tensor, batch: LinkBatch) -> Tensor:
+    """Where pieces begin and end among the arcs (P + 1,), of units `level + slope * value` of every kind."""
+    ends = torch.searchsorted(batch.kind, torch.arange(len(lines) + 1, device=lines.device))
+    found = [ends]
+    if batch.values.shape[1]:
+        changes = -lines[:, 0] / lines[:, 1]  # (T, H); infinite, or no number, where a unit never changes
+        values, (first, *others) = batch.values[:, 0].contiguous(), ends.cpu().tolist()
+        for own, last in zip(changes, others, strict=True):
+            found.append(first + torch.searchsorted(values[first:last], own))
+            first = last
+    return cast(Tensor, torch.cat(found).unique())
+
+
+class _ByPiece(torch.autograd.Function):
+    """Rows of (G, J) times the matrix (J, D) of their piece; `sizes` says how many rows each has."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, matrices: Tensor, sizes: list[int]) -> Tensor:
+        ctx.save_for_backward(rows, matrices)
+        ctx.sizes = sizes
+        told = rows.new_empty(len(rows), matrices.shape[2])
+        for own, matrix, out in zip(rows.split(sizes), matrices, told.split(sizes), strict=True):
+            torch.mm(own, matrix, out=out)
+        return told
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        (rows, matrices), sizes = ctx.saved_tensors, ctx.sizes
+        to_rows, to_matrices = torch.empty_like(rows), torch.empty_like(matrices)
+        parts = (part.split(sizes) for part in (gradient, rows, to_rows))
+        for arriving, own, out, matrix, of_matrix in zip(*parts, matrices, to_matrices, strict=True):
+            torch.mm(arriving, matrix.T, out=out)
+            torch.mm(own.T, arriving, out=of_matrix)
+        return to_rows, to_matrices, None
+
+
+class _ByUnit(torch.autograd.Function):
+    """`sum_k units[e, k] spread[source[e], k]` at the target of e; memory for all arcs is needed once."""
+
+    @staticmethod
+    def forward(ctx: Any, units: Tensor, spread: Tensor, batch: LinkBatch) -> Tensor:
+        parts = spread.view(len(spread), units.shape[1], -1)  # (N, K, D)
+        told = spread.new_zeros(len(parts), parts.shape[2])
+        for k, unit in enumerate(units.T):
+            told.index_add_(0, batch.target, parts[batch.source, k] * unit[:, None])
+        ctx.save_for_backward(units, spread)
+        ctx.batch = batch
+        return told
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        (units, spread), batch = ctx.saved_tensors, ctx.batch
+        parts = spread.view(len(spread), units.shape[1], -1)
+        to_units, to_parts = torch.empty_like(units), torch.zeros_like(parts)
+        arriving = gradient[batch.target]  # (E, D)
+        for k, unit in enumerate(units.T):
+            to_units[:, k] = (arriving * parts[batch.source, k]).sum(1)
+            to_parts[:, k].index_add_(0, batch.source, arriving * unit[:, None])
+        return to_units, to_parts.view_as(spread), None
 
 
 class Set2Set(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.enn_reference import EnnReference
 from infograph.nn.enn import ENNEncoder
-from infograph.nn.pairs import LinkBatcher, link_width
+from infograph.nn.links import LinkBatcher, link_width
 from tests.objectives.loops import toy_molecules
 
 
@@ -24,7 +24,7 @@ def outputs(network: nn.Module, states: list[Tensor], vectors: Tensor) -> list[T
 @pytest.mark.parametrize(
     ("sizes", "options"),
     [
-        *(([*sizes], {}) for sizes in ((5,), (1, 2, 3), (9, 9, 9), (4, 30, 12, 5, 1, 17))),
+        *(([*sizes], {}) for sizes in ((1,), (5,), (1, 2, 3), (9, 9, 9), (4, 30, 12, 5, 1, 17))),
         *(([6, 1, 11, 4], {"positions": False, "floats": floats}) for floats in (0, 1, 3)),
         ([6, 8, 7], {"floats": 2}),
     ],
