@@ -50,12 +50,19 @@ class Setup:
 
 
 def setup(n_graphs: int = 10_000) -> Setup:
-    """The validation molecules of the paper's split; the last layer's transfer term, which is no lottery."""
+    """The validation molecules of the paper's split; the last layer's transfer term, which is no lottery.
+
+    Hidden units of the edge network change all over the distances, as they do after training; at its start
+    they hardly do, and ours is quicker still.
+    """
     graphs = load_dataset("QM9")
     chosen = graphs[np.sort(semi_supervised_split(graphs).validation[:n_graphs])]
     known = align(chosen, schema_for(ENN(), chosen, None, None))
     torch.manual_seed(0)
     network: Any = OBJECTIVE.build(lambda: Predictor(ENN().build(known.schema, DIM), 1), TASK)
+    for encoder in (network.predictor.encoder, network.teacher):
+        first = encoder.edge.first
+        first.bias.data = -first.weight.data[:, -1] * torch.empty(len(first.bias)).uniform_(1, 10)
     return Setup(known, network, network.predictor.encoder.source(known), torch.randn(len(known), 1))
 
 

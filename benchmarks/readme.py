@@ -112,7 +112,6 @@ def molecules_table(result: dict[str, Any]) -> str:
     lines += [
         "",
         f"{result['machine']['threads']} threads. Vectors differ by at most {encoder['difference']:.0e}; "
-        f"{encoder['hidden_units_left']} of 128 hidden units of the edge network are left to compute; "
         f"{encoder['share_of_peak']:.0%} of this machine's matrix product at the time, "
         f"{result['peak_gflops_per_second']:.0f} GFLOP/s. An update needs "
         f"{step['memory_mb']:.0f} MB. QM9 opens in {1000 * reading['again_seconds']:.0f} ms once read.",
