@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -45,6 +46,7 @@ import os, signal, sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 from infograph.paper import table1
 from infograph.paper.run import run_grid
 from tests.paper.test_table1 import GRAPHS
@@ -69,6 +71,7 @@ QUICK = replace(METHODS["infograph"], epochs=(2, 4, 12))
 @pytest.fixture
 def tiny_mutag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table1, "load_dataset", lambda name: GRAPHS)
+    table1._always_alike.cache_clear()
 
 
 def test_the_grid_of_infograph_is_the_papers_and_reduced_on_large_sets():
@@ -81,6 +84,19 @@ def test_the_grid_of_infograph_is_the_papers_and_reduced_on_large_sets():
     assert len(table1_cells(["REDDIT-BINARY"], ["infograph", "degrees"], range(1))) == 2 + 1
     (cell,) = table1_cells(["REDDIT-MULTI-5K"], ["infograph"], range(1))
     assert cell.settings["epochs"] == [10, 20] and cell.settings["parameters"]["layers"] == 4
+
+
+def test_methods_that_draw_nothing_are_represented_once(tiny_mutag, tmp_path, monkeypatch):
+    counted = Mock(side_effect=table1.represent)
+    monkeypatch.setattr(table1, "represent", counted)
+    cells = table1_cells(["MUTAG"], ["degrees", "untrained"], range(2))
+    order = [(cell.settings["method"], cell.settings["repeat"]) for cell in cells]
+    assert order[:3] == [("degrees", 0), ("degrees", 1), ("untrained", 0)] and len(order) == 2 + 3 * 2
+    fixed = [run_cell(cell, compute_table1, tmp_path) for cell in cells[:2]]
+    assert counted.call_count == 1 and fixed[0]["evaluation"] != fixed[1]["evaluation"]
+    assert fixed[0]["measured"]["represent_seconds"] == fixed[1]["measured"]["represent_seconds"]
+    run_cell(cells[2], compute_table1, tmp_path)
+    assert counted.call_count == 2
 
 
 def test_one_run_gives_what_runs_of_their_own_give(tiny_mutag, tmp_path):
