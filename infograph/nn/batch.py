@@ -60,6 +60,13 @@ class SparseMatrix:
         return cls(rows, columns, values, (len(ptr) - 1, n_columns))
 
     @classmethod
+    def from_entries(cls, row: Tensor, index: Tensor, value: Tensor, shape: tuple[int, int]) -> SparseMatrix:
+        """From the row, column and value of every entry, in any order."""
+        order = torch.argsort(row, stable=True)
+        ptr = torch.searchsorted(row[order], torch.arange(shape[0] + 1, device=row.device))
+        return cls(ptr, index[order], value[order], shape)
+
+    @classmethod
     def picking(cls, rows: Tensor, n_columns: int) -> SparseMatrix:
         """What takes these rows of its factor: one entry, a 1, in each of its own."""
         every = torch.arange(len(rows) + 1, device=rows.device)
@@ -87,10 +94,7 @@ class SparseMatrix:
 
     def _transposed_there(self) -> SparseMatrix:
         """The transpose on a device where sorting is quick and a way through the processor is not."""
-        order = torch.argsort(self.index, stable=True)
-        counts = self.ptr.new_zeros(self.shape[1]).index_add(0, self.index, torch.ones_like(self.index))
-        ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        return SparseMatrix(ptr, self.rows[order], self.value[order], self.shape[::-1])
+        return SparseMatrix.from_entries(self.index, self.rows, self.value, self.shape[::-1])
 
     @property
     def rows(self) -> Tensor:

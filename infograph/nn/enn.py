@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from infograph.data.graphset import GraphSet
+from infograph.nn.batch import SparseMatrix
 from infograph.nn.encoder import GraphEncoder, NodeFeatures, Weights, xavier
 from infograph.nn.links import LinkBatch, LinkBatcher
 
@@ -104,34 +105,39 @@ class EdgeNetwork(nn.Module):
         return self._by_unit(batch) if batch.values.shape[1] > 1 else self._by_piece(batch)
 
     def _by_piece(self, batch: LinkBatch) -> Hear:
+        counts = batch.counts.index_select(0, batch.target)
+        features = torch.cat([torch.ones_like(counts), batch.values], 1)  # (E, 1 + F_v)
+        sizes, matrices = self._pieces(batch, features)
+        n_nodes, n_features = len(batch.x), features.shape[1]
+        piece = torch.repeat_interleave(sizes, output_size=len(counts))
+        heard, group = torch.unique(piece * n_nodes + batch.target, return_inverse=True)  # by piece and node
+        rows = torch.bincount(heard // n_nodes, minlength=len(sizes)).cpu().tolist()
+        row = group[:, None] * n_features + torch.arange(n_features, device=group.device)
+        source, shares = batch.source.repeat_interleave(n_features), features / counts
+        shape = (len(heard) * n_features, n_nodes)
+        adding = SparseMatrix.from_entries(row.flatten(), source, shares.flatten(), shape)
+
+        def hear(states: Tensor) -> Tensor:
+            added = (adding @ states).view(len(heard), n_features * self.dim)
+            told = cast(Tensor, _ByPiece.apply(added, matrices, rows))  # type: ignore[no-untyped-call]
+            return torch.zeros_like(states).index_add(0, heard % n_nodes, told)
+
+        return hear
+
+    def _pieces(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, Tensor]:
+        """How many arcs the P pieces have, and their matrices A_0 and A_1, one above the other (P, 2 D, D)."""
         n_kinds, n_fixed = batch.table.shape
         fixed, slope = self.first.weight[:, :n_fixed], self.first.weight[:, n_fixed:]  # (H, F_k), (H, F_v)
         level = torch.addmm(self.first.bias, batch.table, fixed.T)  # (T, H)
         lines = torch.cat([level[:, None], slope.T.expand(n_kinds, -1, -1)], 1)  # (T, 1 + F_v, H)
         cuts = _cuts(lines.detach(), batch)
         sizes = cuts.diff()
-        middle = cuts[:-1] + sizes // 2
-        counts = batch.counts.index_select(0, batch.target)
-        features = torch.cat([torch.ones_like(counts), batch.values], 1)  # (E, 1 + F_v)
+        middle = cuts[:-1] + sizes // 2  # an arc of each piece
         units = lines.index_select(0, batch.kind[middle])  # (P, 1 + F_v, H)
         on = (units.detach() * features[middle, :, None]).sum(1, keepdim=True) > 0
         matrices = (units * on) @ self.second.weight.T  # (P, 1 + F_v, D * D)
         matrices = torch.cat([matrices[:, :1] + self.second.bias, matrices[:, 1:]], 1)
-        matrices = matrices.view(len(sizes), features.shape[1] * self.dim, self.dim)
-
-        n_nodes = len(batch.x)
-        piece = torch.repeat_interleave(sizes, output_size=len(counts))
-        heard, group = torch.unique(piece * n_nodes + batch.target, return_inverse=True)  # by piece and node
-        rows = torch.bincount(heard // n_nodes, minlength=len(sizes)).cpu().tolist()
-        shares = features / counts
-
-        def hear(states: Tensor) -> Tensor:
-            spread = (states.index_select(0, batch.source)[:, None] * shares[:, :, None]).flatten(1)
-            added = spread.new_zeros(len(heard), spread.shape[1]).index_add(0, group, spread)
-            told = cast(Tensor, _ByPiece.apply(added, matrices, rows))  # type: ignore[no-untyped-call]
-            return torch.zeros_like(states).index_add(0, heard % n_nodes, told)
-
-        return hear
+        return sizes, matrices.view(len(sizes), features.shape[1] * self.dim, self.dim)
 
     def _by_unit(self, batch: LinkBatch) -> Hear:
         """Of several continuous values there are no pieces: `A(e) h = sum_k z_k W2_k h`, unit after unit."""
