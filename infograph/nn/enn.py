@@ -125,7 +125,7 @@ class EdgeNetwork(nn.Module):
         return hear
 
     def _pieces(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, Tensor]:
-        """How many arcs the P pieces have, and their matrices A_0 and A_1, one above the other (P, 2 D, D)."""
+        """How many arcs the P pieces have, and A_0 above A_1 of each (P, 2 D, D)."""
         n_kinds, n_fixed = batch.table.shape
         fixed, slope = self.first.weight[:, :n_fixed], self.first.weight[:, n_fixed:]  # (H, F_k), (H, F_v)
         level = torch.addmm(self.first.bias, batch.table, fixed.T)  # (T, H)
