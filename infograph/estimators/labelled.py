@@ -448,7 +448,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
         def make() -> Predictor:
             empty = np.zeros(len(self._descriptors))
-            scaled = Standardised(empty, empty) if len(empty) and not self.inputs_ else None
+            far = state.get("0.beside.far")  # earlier models have none
+            scaled = Standardised(empty, empty, far) if len(empty) and not self.inputs_ else None
             return Predictor(encoder.build(self.schema_, self.dim), self._n_outputs, scaled)
 
         for member in range(self.n_models):

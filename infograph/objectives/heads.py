@@ -21,6 +21,7 @@ LANDMARKS = 1500  # of a Gaussian process: with more labelled graphs so many are
 MOST = 3000  # labels of support vectors that are fitted without being asked
 GROWN = 5000  # labelled graphs of a tree, at most
 CHOOSING = 500  # labelled graphs, at most, by which its width is chosen
+FAR = 10.0  # deviations of an input, at most: one that hardly varies here may be far off in new graphs
 ROUNDING = 1e-6  # of vectors in single precision, relative to the largest
 JITTER = 1e-8  # that keeps kernels of equal graphs positive definite
 PENALTIES = tuple(10.0**power for power in range(-5, 4))
@@ -60,15 +61,20 @@ def missed(unseen: Floats, wanted: Floats) -> float:
 
 
 class Standardised(nn.Module):
-    """(x - mean) * scale of vectors; columns that are constant but for rounding are 0."""
+    """(x - mean) * scale of vectors, at most `far` (earlier models: None, no bound).
+
+    Columns that are constant but for rounding are 0.
+    """
 
     mean: Tensor
     scale: Tensor
+    far: Tensor | None
 
-    def __init__(self, mean: Any, scale: Any) -> None:
+    def __init__(self, mean: Any, scale: Any, far: Any = FAR) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.as_tensor(mean, dtype=torch.float32))
-        self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
+        for name, value in {"mean": mean, "scale": scale, "far": far}.items():
+            given = None if value is None else torch.as_tensor(value, dtype=torch.float32)
+            self.register_buffer(name, given)
 
     @classmethod
     def of(cls, vectors: Floats) -> Standardised:
@@ -77,7 +83,8 @@ class Standardised(nn.Module):
         return cls(mean, np.where(varies, 1 / np.where(varies, deviation, 1.0), 0.0))
 
     def forward(self, vectors: Tensor) -> Tensor:
-        return (vectors - self.mean) * self.scale
+        rows = (vectors - self.mean) * self.scale
+        return rows if self.far is None else rows.clamp(-self.far, self.far)
 
 
 class Kernel(nn.Module):
@@ -278,7 +285,7 @@ def read_head(state: Mapping[str, Tensor]) -> nn.Sequential:
             several = [read_head(heads[number]) for number in sorted(heads, key=int)]
             made.append(Mixed(several, own["spans"], own.get("shares")))
         elif "mean" in own:
-            made.append(Standardised(own["mean"], own["scale"]))
+            made.append(Standardised(own["mean"], own["scale"], own.get("far")))
         elif "points" in own:
             made.append(Kernel(own["points"], own["weights"], own["bias"], own["gamma"]))
         elif "weight" in own:

@@ -267,3 +267,17 @@ def test_columns_that_differ_by_rounding_alone_say_nothing(head):
     rows = np.hstack([ROWS, noise])
     said = answers(solve(SMOOTH, rows=rows, head=head)[0].head, np.hstack([ROWS, noise + 0.5]))
     assert np.abs(said - SMOOTH).max() < 1.5
+
+
+@pytest.mark.parametrize("head", ["ridge", "gp"])
+def test_an_input_far_beyond_those_seen_counts_as_ten_deviations(head):
+    rare = np.zeros((60, 1))
+    rare[7] = 0.01
+    found = solve(SMOOTH, rows=np.hstack([ROWS, rare]), head=head)[0]
+    new = np.hstack([ROWS, np.full((60, 1), 5.0)])  # 500 times what one graph of sixty has
+    bound = float(rare.mean() + 10 * rare.std())
+    at_the_bound = np.hstack([ROWS, np.full((60, 1), bound)])
+    assert answers(found.head, new) == pytest.approx(answers(found.head, at_the_bound), abs=1e-5)
+    state = {name: value for name, value in found.head.state_dict().items() if not name.endswith(".far")}
+    before = answers(read_head(state), new)  # models of earlier versions stay what they were
+    assert np.abs(before - answers(found.head, new)).max() > 1e-3
