@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 def files(place: Path) -> set[str]:
     """All files at or below a place, seen from the repository."""
     found = place.rglob("*") if place.is_dir() else [place]
-    kept = (path.relative_to(ROOT) for path in found if path.is_file() and path.suffix != ".pyc")
+    kept = (path.relative_to(ROOT) for path in found if path.is_file() and "__pycache__" not in path.parts)
     return {path.as_posix() for path in kept if not any(part.startswith(".") for part in path.parts[:-1])}
 
 
