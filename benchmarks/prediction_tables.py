@@ -1,4 +1,4 @@
-"""What predictions are worth: tables and a figure, made from results/predictions."""
+"""What predictions are worth: tables and figures, made from results/predictions."""
 
 from __future__ import annotations
 
@@ -171,19 +171,28 @@ def coverage_table(found: Found) -> str:
         "splits",
     ]
     lines = [_head(head, 3)]
-    for name in [name for name, of in SETS.items() if of.figure == "rmse" and of.how != "ordered"]:
-        for method in ("vectors", "infograph*", "auto"):
-            known = [found[name, method, s] for s in range(5, 15) if (name, method, s) in found]
-            known = [each for each in known if "intervals" in each]
-            if not known:
-                continue
-            counts = np.array([each["n_test"] for each in known])
-            inside = np.average([each["intervals"]["coverage"] for each in known], weights=counts)
-            width, rank = (np.mean([each["intervals"][what] for each in known]) for what in ("width", "rank"))
-            of = SETS[name]
-            cells = [of.name, of.how, COLUMNS[method], f"{100 * inside:.1f}", f"{width:.2f}", f"{rank:.2f}"]
-            lines.append(_row([*cells, str(len(known))]))
+    for (name, method), known in _intervals(found).items():
+        of = SETS[name]
+        width, rank = (np.mean([each["intervals"][what] for each in known]) for what in ("width", "rank"))
+        cells = [of.name, of.how, COLUMNS[method], f"{_inside(known):.1f}", f"{width:.2f}", f"{rank:.2f}"]
+        lines.append(_row([*cells, str(len(known))]))
     return "\n".join(lines) if len(lines) > 1 else "No results yet."
+
+
+def _intervals(found: Found) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The results with intervals, by set and method."""
+    sets = [name for name, of in SETS.items() if of.figure == "rmse" and of.how != "ordered"]
+    known: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for name, method, seed in product(sets, ("vectors", "infograph*", "auto"), range(5, 15)):
+        if "intervals" in found.get((name, method, seed), {}):
+            known.setdefault((name, method), []).append(found[name, method, seed])
+    return known
+
+
+def _inside(known: Sequence[Mapping[str, Any]]) -> float:
+    """How often values lie between the bounds, in per cent, pooled over the molecules of all splits."""
+    shares = [each["intervals"]["coverage"] for each in known]
+    return float(100 * np.average(shares, weights=[each["n_test"] for each in known]))
 
 
 def candidates_table(found: Found) -> str:
@@ -284,6 +293,31 @@ def suggest_figure(measured: Mapping[str, Any]) -> str:
             each: dict(zip(of["labels"], of[f"{each} rmse"]["mean"], strict=True)) for each in rules
         }
     return _figure("What to measure next: test error with labels that are drawn or suggested", panels)
+
+
+def coverage_figure(found: Found) -> str:
+    """How many values lie inside intervals, split by split; the bar is that of all splits together."""
+    title = f"Measured values inside {100 * LEVEL:g} % intervals, in per cent: a dot per split, a bar for all"
+    rows, (left, step, right) = _intervals(found), (190, 36, 700)
+    least = min((100 * each["intervals"]["coverage"] for known in rows.values() for each in known), default=80)
+    low = 5 * math.floor(least / 5)
+    across = lambda share: left + (share - low) / (100 - low) * (right - left)  # noqa: E731
+    bottom = TOP + step * len(rows)
+    parts = [label(12, 22, title, 13, LIGHT.ink, more=' font-weight="bold"')]
+    for mark in range(low, 101, 5):
+        asked = mark == round(100 * LEVEL)
+        ends = [(across(mark), TOP - 10), (across(mark), bottom)]
+        parts.append(_line(ends, LIGHT.ink if asked else LIGHT.faint, 1.5 if asked else 1))
+        parts.append(label(across(mark), bottom + 18, str(mark), 11, LIGHT.ink, anchor="middle"))
+    for place, ((name, method), known) in enumerate(rows.items()):
+        of, y, hue = SETS[name], TOP + step * (place + 0.4), LIGHT.hues[SETS[name].how == "random"]
+        parts.append(label(12, y + 4, f"{of.name}, {of.how}, {COLUMNS[method]}", 12, LIGHT.ink))
+        x = across(_inside(known))
+        parts.append(_line([(x, y - 13), (x, y + 13)], hue, 4))
+        for each in known:
+            share, seed = 100 * each["intervals"]["coverage"], each["settings"]["seed"]
+            parts.append(circle(across(share), y, 4.5, hue, title=f"seed {seed}: {share:.1f} %"))
+    return document(right + 40, bottom + 32, LIGHT, title, parts) + "\n"
 
 
 def _curve(found: Found, target: str, method: str) -> dict[int, float]:

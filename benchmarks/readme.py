@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.methods import SETS
 from benchmarks.prediction_tables import (
     candidates_table,
+    coverage_figure,
     coverage_table,
     labels_figure,
     labels_table,
@@ -361,6 +362,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FIGURES: dict[str, Callable[[], str]] = {
     "training_gain.svg": lambda: gain_figure(RESULTS),
     "labels.svg": lambda: labels_figure(read_predictions(RESULTS)),
+    "coverage.svg": lambda: coverage_figure(read_predictions(RESULTS)),
     "suggest.svg": lambda: suggest_figure(_read("suggest")),
 }
 

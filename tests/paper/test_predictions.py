@@ -105,4 +105,7 @@ def test_tables_are_made_from_result_files(tmp_path):
     assert "| gap | hartree | 12 | 8 | 4 | – | – | – | 2 | 50 % |" in tables.qm9_table(most)
     assert "on 12 of 12 targets" in tables.qm9_table(most)
     ElementTree.fromstring(tables.labels_figure(found))
+    drawn = tables.coverage_figure(found)
+    ElementTree.fromstring(drawn)
+    assert drawn.count("<circle") == 5 and "seed 9: 90.0 %" in drawn
     assert "| 0.6" in tables.ordered_table({("ESOL ordered", "auto", 5): {"test": 0.6}})
