@@ -299,8 +299,8 @@ def coverage_figure(found: Found) -> str:
     """How many values lie inside intervals, split by split; the bar is that of all splits together."""
     title = f"Measured values inside {100 * LEVEL:g} % intervals, in per cent: a dot per split, a bar for all"
     rows, (left, step, right) = _intervals(found), (190, 36, 700)
-    least = min((100 * each["intervals"]["coverage"] for known in rows.values() for each in known), default=80)
-    low = 5 * math.floor(least / 5)
+    shares = [100 * each["intervals"]["coverage"] for known in rows.values() for each in known]
+    low = 5 * math.floor(min(shares, default=80) / 5)
     across = lambda share: left + (share - low) / (100 - low) * (right - left)  # noqa: E731
     bottom = TOP + step * len(rows)
     parts = [label(12, 22, title, 13, LIGHT.ink, more=' font-weight="bold"')]
