@@ -23,6 +23,7 @@ Vectors = NDArray[np.floating[Any]]
 MOST, DIRECTIONS = 4000, 64  # graphs that are kept, and numbers of each
 FEWEST = 8  # graphs per direction
 NEAR, NEIGHBOURS = 5, 10  # whose distance, and whose errors count
+SAME = 1e-3  # of the distance `far`, within which vectors are equal
 FAR = 0.99  # the share of graphs with a nearer neighbour, beyond which one is unlike them
 
 
@@ -83,6 +84,12 @@ class ErrorBars:
     def unlike(self, vectors: Vectors) -> NDArray[np.bool_]:
         """Which graphs are farther from all of these than nearly all of these from each other. (G,)."""
         return np.asarray(self._distances(self.place(vectors))[:, 0] > self.far)
+
+    def met(self, vectors: Vectors) -> NDArray[np.bool_]:
+        """Which graphs have the vector of one of these, to rounding. (G,)."""
+        places = self.place(vectors)
+        apart = places - self.points[self._nearest(places, True)[1][:, 0]]  # no cancellation, as in squares
+        return np.asarray(np.linalg.norm(apart, axis=1) < SAME * self.far)
 
     def place(self, vectors: Vectors) -> Floats:
         """Where graphs are in the space of distances. (G, D) -> (G, k)."""

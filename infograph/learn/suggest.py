@@ -41,7 +41,8 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
         pool: the graphs to choose from, anything `model.predict` accepts; equal ones count once.
         n: how many.
         known: graphs that are measured already, those of the training at best, which a model does not keep:
-            they are left out, and places near them wait. Without it the centre of the pool counts as known.
+            they are left out, and places near them wait. Without it the centre of the pool counts as known,
+            and of graphs that the model has met those are left out whose vectors it keeps for its error bars.
 
     Returns:
         A table: `id`, `smiles` of molecules, predictions with the bounds `low` and `high` of an interval that
@@ -64,11 +65,16 @@ def suggest(model: Any, pool: Any, n: int = 20, *, known: Any = None) -> Predict
     graphs = as_graphset(pool, schema=model.schema_)
     measured = None if known is None else as_graphset(known, schema=model.schema_)
     graphs, notes = _new(graphs, measured)
+    bars = getattr(model, "error_bars_", None)
+    vectors = model.transform(graphs) if len(graphs) else np.empty((0, 0))
+    if bars is not None and len(graphs):
+        met = bars.met(vectors)
+        notes += _named("their vectors are those of graphs that the model has met", graphs.ids[met])
+        graphs, vectors = graphs[~met], vectors[~met]
     if n > len(graphs):
         advice = "ask for fewer" if len(graphs) else "give a pool of others"
         left = f"n={n}: {len(graphs):,} graphs are left to choose from; {advice}"
         raise InvalidParameter(" ".join([f"{left}." if notes else left, *notes]))
-    vectors = model.transform(graphs)
     told, unsure = _told(model, graphs)
     order = choose(vectors, unsure, n, None if measured is None else model.transform(measured))
     table = {name: values[order] for name, values in told.columns.items()}
@@ -133,12 +139,14 @@ def _new(graphs: GraphSet, known: GraphSet | None) -> tuple[GraphSet, list[str]]
         again = f"{len(graphs) - len(left):,} of {len(graphs):,} graphs"
         notes.append(f"Left out of the pool, where they repeat others: {again}.")
     measured = np.isin(kinds[left], others)
-    if measured.any():
-        ids = graphs.ids[left[measured]].tolist()
-        more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
-        named = ", ".join(map(str, ids[:NAMED]))
-        notes.append(f"Left out of the pool, where they are known already: {named}{more}.")
+    notes += _named("they are known already", graphs.ids[left[measured]])
     return graphs[left[~measured]], notes
+
+
+def _named(why: str, ids: NDArray[Any]) -> list[str]:
+    """A sentence on graphs that are left out, or none."""
+    more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+    return [f"Left out of the pool, where {why}: {', '.join(map(str, ids[:NAMED]))}{more}."] * bool(len(ids))
 
 
 def _kinds(graphs: GraphSet, known: GraphSet | None) -> tuple[NDArray[Any], NDArray[Any]]:

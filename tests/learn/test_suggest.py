@@ -71,6 +71,14 @@ def test_measured_and_repeated_graphs_are_left_out(model):
     assert rows[:2].tolist() == first.tolist()  # an order to measure in
 
 
+def test_graphs_that_the_model_has_met_are_left_out(model):
+    found = suggest(model, [*POOL, "OC", KNOWN[7], "C#CC"], 5)
+    assert [note for note in found.notes if "has met: 0, 8, 9." in note]
+    assert not {"OCC", "C(C)O", "OC", KNOWN[7]} & set(found.columns["smiles"])
+    with pytest.raises(InvalidParameter, match="0 graphs are left"):
+        suggest(model, KNOWN, 1)
+
+
 def test_other_graphs_are_equal_whatever_the_order_of_their_nodes():
     networks = [nx.path_graph(n) for n in range(2, 22)] + [nx.cycle_graph(n) for n in range(3, 13)]
     settings = {"objective": "supervised", "epochs": 1, "steps_per_epoch": 2, "encoder": GIN(layers=2)}
@@ -97,7 +105,7 @@ def test_mistakes_are_explained(model):
         (lambda: suggest(InfoGraph(epochs=0, dim=8).fit(KNOWN), POOL), "predicts nothing: train a model"),
         (lambda: suggest(AtomCounts().fit(KNOWN, SIZE), POOL), "AtomCounts does not say how sure it is"),
         (lambda: suggest(network, POOL, 2), "fit it with validation=0.2"),
-        (lambda: suggest(model, POOL, 9), "n=9: 6 graphs are left to choose from; ask for fewer"),
+        (lambda: suggest(model, POOL, 9), "n=9: 5 graphs are left to choose from; ask for fewer"),
         (lambda: suggest(model, POOL, "3"), "n='3': expected"),
         (lambda: suggest(model, POOL, 0), "n=0: expected a number of graphs"),
         (
