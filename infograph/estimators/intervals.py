@@ -23,7 +23,7 @@ Vectors = NDArray[np.floating[Any]]
 MOST, DIRECTIONS = 4000, 64  # graphs that are kept, and numbers of each
 FEWEST = 8  # graphs per direction
 NEAR, NEIGHBOURS = 5, 10  # whose distance, and whose errors count
-SAME = 1e-3  # of the distance `far`, within which vectors are equal
+SAME = 1e-4  # of the distance `far`, within which vectors are equal
 FAR = 0.99  # the share of graphs with a nearer neighbour, beyond which one is unlike them
 
 
