@@ -1,8 +1,9 @@
 """What vectors and kernels are judged by: classifiers and regressors over a grid, and their scores.
 
 Every judge answers for all values of its grid at once, from one matrix that serves all inner folds. SVMs are
-LIBSVM's; "ridge" and "ridge-rbf" are least squares (on -1 and 1 for classes), of which one decomposition
-serves the whole grid; the forest has 500 trees (100 on inner folds) and no grid.
+LIBSVM's, or for many graphs those of `svm`, with the same answers; "ridge" and "ridge-rbf" are least squares
+(on -1 and 1 for classes), of which one decomposition serves the whole grid; the forest has 500 trees (100 on
+inner folds) and no grid.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from infograph.errors import InvalidParameter
+from infograph.evaluate import svm
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -179,6 +181,10 @@ def _answers(
         for C in grid:
             model = LogisticRegression(C=C, max_iter=max_iter).fit(matrix[fit], known)
             yield _ask(model, matrix[judged], needs), model.n_iter_.max() >= max_iter
+    elif needs != "numbers" and svm.pays(len(known)):
+        rows = np.arange(len(matrix))
+        for classes, ranks, early in svm.classify(matrix, rows[fit], rows[judged], known, grid, max_iter):
+            yield ranks if needs == "ranks" else classes, early
     else:
         inside, across = block(matrix, fit, fit), block(matrix, judged, fit)
         mean, spread = (known.mean(), known.std()) if needs == "numbers" else (0.0, 1.0)
