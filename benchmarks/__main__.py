@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks import (
     explorer,
+    judges,
     kernels,
     maps,
     memory,
@@ -22,6 +23,7 @@ if __name__ == "__main__":
     molecules.main()
     skipgram.main()
     kernels.main()
+    judges.main()
     methods.main(["--again"])
     search.main()
     explorer.main(["--again"])

@@ -141,6 +141,22 @@ def kernels_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def judges_table(result: dict[str, Any]) -> str:
+    """The same cross-validation by our support vector machines and by LIBSVM."""
+    lines = [
+        "| data | graphs | classes | infograph, s | LIBSVM, s | times faster |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for row in result["rows"]:
+        lines.append(
+            f"| {row['data']} | {row['graphs']:,} | {row['classes']} | {row['seconds']:.3g} "
+            f"| {row['libsvm_seconds']:.3g} | {row['times_faster']:.1f} |"
+        )
+    same = "all scores are the same" if all(row["same"] for row in result["rows"]) else "scores differ"
+    told = f"{result['folds']} folds with 5 inner folds each, seven C, 1 thread; {same}."
+    return "\n".join([*lines, "", told])
+
+
 def methods_table(rows: list[dict[str, Any]], skipgram: dict[str, Any]) -> str:
     """Seconds of every method on every data set, and the most memory one of them took."""
     found = {(row["method"], row["data"]): row for row in rows}
@@ -326,6 +342,7 @@ def blocks() -> dict[str, str]:
         "benchmark:memory": memory_table(_read("memory")),
         "benchmark:molecules": molecules_table(_read("molecules")),
         "benchmark:kernels": kernels_table(_read("kernels")),
+        "benchmark:judges": judges_table(_read("judges")),
         "benchmark:methods": methods_table(_read("methods")["rows"], _read("skipgram")),
         "benchmark:explorer": explorer_table(_read("explorer"), _read("search")),
         "benchmark:scale": scale_table(rows),

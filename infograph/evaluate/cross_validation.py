@@ -253,7 +253,7 @@ def _in_threads(
 ) -> Iterator[list[Scores]]:
     """The scores of some folds, in order.
 
-    LIBSVM releases the interpreter lock, so threads share the matrices without copies: 1.9x on 2 cores with
+    Fits release the interpreter lock, so threads share the matrices without copies: 1.9x on 2 cores with
     1000 graphs, where processes gain 1.6x after 1.5 s of start. One BLAS thread, so that sums round alike for
     every n_jobs; early stops are counted, not warned about. Both are properties of the process, and set
     around the threads, where they cannot race.
