@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from infograph.errors import InvalidParameter
-from infograph.evaluate import svm
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ Part = slice | Rows
 VECTOR_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf", "forest")
 VECTOR_REGRESSORS = ("svm-rbf", "svm-linear", "ridge", "ridge-rbf", "forest", "knn")
 GRAM_CLASSIFIERS = ("svm", "ridge", "knn")
+MANY = 1_000  # graphs from which on `svm` is faster than LIBSVM; with fewer, compiling it is not won back
 TREES, INNER_TREES = 500, 100  # on test folds; on inner folds, where they only compare settings
 
 
@@ -181,7 +182,9 @@ def _answers(
         for C in grid:
             model = LogisticRegression(C=C, max_iter=max_iter).fit(matrix[fit], known)
             yield _ask(model, matrix[judged], needs), model.n_iter_.max() >= max_iter
-    elif needs != "numbers" and svm.pays(len(known)):
+    elif needs != "numbers" and len(known) >= MANY and find_spec("numba"):
+        from infograph.evaluate import svm  # and numba with it, which takes half a second
+
         rows = np.arange(len(matrix))
         for classes, ranks, early in svm.classify(matrix, rows[fit], rows[judged], known, grid, max_iter):
             yield ranks if needs == "ranks" else classes, early

@@ -10,7 +10,6 @@ vector instructions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from itertools import combinations
 from typing import Any
 
@@ -22,15 +21,9 @@ from infograph.baselines.walks import compiled
 TOLERANCE = 1e-3  # of the optimality conditions: scikit-learn's default
 FLAT = 1e-12  # the curvature where it is none, as of two equal graphs
 PATIENCE = 1_000  # steps between two looks at what can be left out
-LEAST = 1_000  # graphs; with fewer, what compiling costs is not won back
 SIGN, REST = np.int64(63), np.int64(2**63 - 1)
 ALPHA, SLOPE, LIMIT, UP, LOW, SQUARE, SIDE = range(7)  # rows of the state; `a, b = state` is not vectorised
 Floats = NDArray[np.float64]
-
-
-def pays(n_graphs: int) -> bool:
-    """Whether this is faster than `SVC`."""
-    return n_graphs >= LEAST and find_spec("numba") is not None
 
 
 def classify(

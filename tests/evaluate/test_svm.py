@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from infograph.evaluate import cross_validate, svm
+from infograph.evaluate import cross_validate, judges, svm
 from infograph.evaluate.judges import Space
 
 GRID = (1e-3, 1e-1, 1.0, 1e1, 1e3)
@@ -65,17 +65,12 @@ def test_an_evaluation_is_the_same_by_either(monkeypatch):
     settings = {"repeats": 1, "folds": 3, "inner_folds": 2, "C": (0.1, 10.0)}
     asked = []
     classify = svm.classify
-    monkeypatch.setattr(svm, "LEAST", 10)
+    monkeypatch.setattr(judges, "MANY", 500)
     monkeypatch.setattr(svm, "classify", lambda *given: asked.append(len(given[3])) or classify(*given))
     own = cross_validate(x, y, **settings), cross_validate(x, y % 2, scoring="roc_auc", **settings)
-    assert set(asked) == {400, 800}
-    monkeypatch.setattr(svm, "pays", lambda n_graphs: False)
+    assert set(asked) == {800}  # the 400 of inner folds are few
+    monkeypatch.setattr(judges, "find_spec", lambda name: None)
     by_libsvm = cross_validate(x, y, **settings), cross_validate(x, y % 2, scoring="roc_auc", **settings)
     for a, b in zip(own, by_libsvm, strict=True):
         np.testing.assert_array_equal(a.candidates[0].inner, b.candidates[0].inner)
         np.testing.assert_array_equal(a.candidates[0].outer, b.candidates[0].outer)
-
-
-def test_few_graphs_are_left_to_libsvm():
-    assert svm.pays(svm.LEAST)
-    assert not svm.pays(svm.LEAST - 1)
