@@ -29,7 +29,7 @@ Part = slice | Rows
 VECTOR_CLASSIFIERS = ("svm-rbf", "svm-linear", "logistic", "knn", "ridge", "ridge-rbf", "forest")
 VECTOR_REGRESSORS = ("svm-rbf", "svm-linear", "ridge", "ridge-rbf", "forest", "knn")
 GRAM_CLASSIFIERS = ("svm", "ridge", "knn")
-MANY = 1_000  # graphs from which on `svm` is faster than LIBSVM; with fewer, compiling it is not won back
+MANY = 1_000  # graphs from which on `svm` takes LIBSVM's place: fits of fewer are not worth compiling for
 TREES, INNER_TREES = 500, 100  # on test folds; on inner folds, where they only compare settings
 
 

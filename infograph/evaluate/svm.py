@@ -94,7 +94,7 @@ def _solve(
         countdown -= 1
         if countdown == 0:
             countdown = min(n, PATIENCE)
-            top, bottom = _extremes(slope, up, low, scratch, active)
+            top, bottom = _extremes(state, scratch, active)
             if not restored and top + bottom <= 10 * TOLERANCE:
                 restored = True
                 _restore(kernel, state, active, C)
@@ -115,7 +115,7 @@ def _solve(
         steps += 1
         before_i, before_j = alpha[i], alpha[j]
         curve = square[i] + square[j] - 2.0 * kernel[i, j]
-        _move(alpha, i, j, side[i], side[j], slope[i], slope[j], curve if curve > 0 else FLAT, C)
+        _move(state, i, j, curve if curve > 0 else FLAT, C)
         by_i, by_j = side[i] * (alpha[i] - before_i), side[j] * (alpha[j] - before_j)
         row_i, row_j = kernel[i], kernel[j]
         for t in range(active):
@@ -173,21 +173,12 @@ def _largest(values: Floats, n: int) -> int:
 
 
 @compiled
-def _move(
-    alpha: Floats,
-    i: int,
-    j: int,
-    side_i: float,
-    side_j: float,
-    slope_i: float,
-    slope_j: float,
-    curve: float,
-    C: float,
-) -> None:
+def _move(state: Floats, i: int, j: int, curve: float, C: float) -> None:
     """Two multipliers to the least of the objective along their constraint, inside 0 and C."""
+    alpha, slope, side = state[ALPHA], state[SLOPE], state[SIDE]
     a, b = alpha[i], alpha[j]
-    if side_i == side_j:
-        step, total = (side_i * slope_i - side_j * slope_j) / curve, a + b
+    if side[i] == side[j]:
+        step, total = (side[i] * slope[i] - side[j] * slope[j]) / curve, a + b
         a, b = a - step, b + step
         if total > C:
             if a > C:
@@ -200,7 +191,7 @@ def _move(
             if a < 0:
                 a, b = 0.0, total
     else:
-        step, apart = (-side_i * slope_i - side_j * slope_j) / curve, a - b
+        step, apart = (-side[i] * slope[i] - side[j] * slope[j]) / curve, a - b
         a, b = a + step, b + step
         if apart > 0:
             if b < 0:
@@ -216,8 +207,9 @@ def _move(
 
 
 @compiled
-def _extremes(slope: Floats, up: Floats, low: Floats, scratch: Floats, active: int) -> tuple[float, float]:
+def _extremes(state: Floats, scratch: Floats, active: int) -> tuple[float, float]:
     """The largest negative slope of those that may move up, and the largest of those that may move down."""
+    slope, up, low = state[SLOPE], state[UP], state[LOW]
     for t in range(active):
         scratch[t] = up[t] - slope[t]
     top = scratch[_largest(scratch, active)]
