@@ -47,9 +47,9 @@ from infograph.paper.report import (
     reduced_grids,
     results_of,
     rounded,
-    sides1,
-    sides2,
     summarise,
+    summarise1,
+    summarise2,
     training_remarks,
     won,
 )
@@ -243,7 +243,7 @@ def table1_block(table: Table1) -> str:
         f"figure, {INSIDE} where that lies within {REACH} deviations of ours: another seed and other folds "
         "are in that interval. Bold is the best of a column. Vectors are standardised by the training folds, "
         "which the authors' code does not do.",
-        sides1(table).sentence(1, " points"),
+        summarise1(table),
         *won(table),
         *reduced_grids(table),
         *_not_run(paper_table1().datasets, sets),
@@ -272,7 +272,7 @@ def table2_block(table: Table2) -> str:
         f"{100 * CONFIDENCE:g} % interval, over seeds where there are {ENOUGH} of them, else over test "
         "molecules only. Bold is the least error of a row. The first 2,000 of the 10,000 validation "
         "molecules choose the epoch.",
-        sides2(table).sentence(2, ""),
+        *summarise2(table),
         *training_remarks(table),
         *_not_run(paper_table2().targets, trained),
         *provenance(results_of(table)),

@@ -91,14 +91,14 @@ class Sides(NamedTuple):
         above, below = (tuple(abs(gap) for gap in apart if (gap > 0) == up) for up in (True, False))
         return cls(len(known), len(judged) - len(apart), above, below, len(measured) - len(judged))
 
-    def sentence(self, digits: int, unit: str) -> str:
-        """All of it in words."""
+    def sentence(self, interval: str, digits: int, unit: str = "") -> str:
+        """All of it in words; `interval` says what ours is."""
         measured = self.inside + len(self.above) + len(self.below) + self.alone
         alone = f"; {self.alone} of one repeat have no interval" if self.alone else ""
         return (
             f"{measured} of the paper's {self.planned} figures were measured. The paper's lies inside our "
-            f"interval in {self.inside}; ours is above it in {_reach(self.above, digits, unit)}, and below "
-            f"it in {_reach(self.below, digits, unit)}{alone}."
+            f"interval ({interval}) in {self.inside}; ours is above it in "
+            f"{_reach(self.above, digits, unit)}, and below it in {_reach(self.below, digits, unit)}{alone}."
         )
 
 
@@ -113,17 +113,35 @@ def sides1(table: table1.Table1) -> Sides:
     return Sides.of(cell for cell in table.values() if isinstance(cell.published, tuple))
 
 
-def sides2(table: table2.Table2) -> Sides:
-    """Of Table 2, ratios to the supervised model's error."""
-    return Sides.of(error for error in table.errors.values() if error.published is not None)
+def sides2(table: table2.Table2) -> dict[table2.Length, tuple[list[str], Sides]]:
+    """Of Table 2, ratios to the supervised model's error: targets that were trained alike, and of these."""
+    groups: dict[table2.Length, list[str]] = {}
+    for target, length in table.lengths.items():
+        groups.setdefault(length, []).append(target)
+    errors = [error for error in table.errors.values() if error.published is not None]
+    return {
+        length: (targets, Sides.of(error for error in errors if error.target in targets))
+        for length, targets in groups.items()
+    }
+
+
+def summarise1(table: table1.Table1) -> str:
+    """How many of the paper's figures lie inside our intervals, and how far others are above and below."""
+    return sides1(table).sentence(f"{table1.REACH} deviations over repeats", 1, " points")
+
+
+def summarise2(table: table2.Table2) -> list[str]:
+    """The same of Table 2, for targets that were trained alike."""
+    return [
+        f"{', '.join(targets)} ({length}): "
+        + sides.sentence(f"{100 * table2.CONFIDENCE:g} %, over {length.over}", 2)
+        for length, (targets, sides) in sides2(table).items()
+    ]
 
 
 def summarise(accuracies: table1.Table1, errors: table2.Table2) -> list[str]:
-    """How many of the paper's figures lie inside our intervals, and how far others are above and below."""
-    return [
-        f"Table 1: {sides1(accuracies).sentence(1, ' points')}",
-        f"Table 2: {sides2(errors).sentence(2, '')}",
-    ]
+    """Both tables beside the paper's, in sentences."""
+    return [f"Table 1: {summarise1(accuracies)}", *(f"Table 2, {each}" for each in summarise2(errors))]
 
 
 def report_parts(accuracies: table1.Table1, errors: table2.Table2, variants: table1.Table1) -> list[Part]:

@@ -327,7 +327,7 @@ class Length(NamedTuple):
     @property
     def over(self) -> str:
         """What its intervals are over."""
-        return "seeds" if self.seeds >= ENOUGH else "molecules"
+        return "seeds" if self.seeds >= ENOUGH else "test molecules alone"
 
     def __str__(self) -> str:
         return f"{self.epochs} epochs, {self.seeds} seed{'s' * (self.seeds > 1)}"
