@@ -1,1 +1,1 @@
-"""Anyone's graphs to GraphSets; numpy only."""
+"""Anyone's graphs to GraphSets; no torch."""

@@ -90,7 +90,8 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
     Args:
         graphs: the graphs; the columns their schema marks as used count.
         rounds: number of rounds, one per layer of the encoder.
-        node_features: "auto" (the node columns, a constant where there are none), "constant", or "degree".
+        node_features: "auto" (the node columns, a constant where there are none), "constant", "degree" (its
+            logarithm), or "degrees" (its kind, one-hot).
     """
     colour, node_table = node_inputs(graphs, node_features)
     target_order = np.argsort(graphs.edge_index[1], kind="stable")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -95,7 +96,7 @@ def _arrow(values: Any, name: str) -> Any:
 
     try:
         made = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, UnicodeEncodeError):
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError):
         made = None
     of = getattr(made, "type", None)
     of = of.value_type if of is not None and pa.types.is_dictionary(of) else of
@@ -154,32 +155,39 @@ def column_names(path: Path) -> list[str]:
 
 
 def file_columns(path: Path) -> dict[str, Any]:
-    """The columns of a CSV, TSV or Parquet file of edges or nodes, all as Arrow has them.
+    """The columns of a CSV, TSV or Parquet file of edges or nodes, as Arrow has them.
 
-    Columns of text files are texts, null where a cell is empty.
+    One without a name is left out: pandas writes the numbers of rows there.
     """
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
     if kind(path) == ".parquet":
         with parquet_file(path) as file:
             table = file.read()
+            table.validate(full=True)  # texts may not be UTF-8
     else:
-        head = next(line for line in text_lines(path) if line.strip())
-        (names,) = csv.reader([head], delimiter=delimiter(head))
-        cells = arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-        )
-        form = arrow_csv.ParseOptions(delimiter=delimiter(head))
-        try:
-            with open_unpacked(path) as raw:
-                table = arrow_csv.read_csv(raw, parse_options=form, convert_options=cells)
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidFile(f"{path} is damaged, or no table: {error}") from error
+        table = _text_table(path)
     names = [name.strip() for name in table.column_names]
     if len(set(names)) < len(names):
         raise InvalidFile(f"{path}: two columns of one name in the header {names}")
-    return dict(zip(names, table.columns, strict=True))
+    return {name: cells for name, cells in zip(names, table.columns, strict=True) if name}
+
+
+def _text_table(path: Path) -> Any:
+    """The cells of a text file as texts without white space around them, null where one is empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv as arrow_csv
+
+    head = next(line for line in text_lines(path) if line.strip())
+    (names,) = csv.reader([head], delimiter=delimiter(head))
+    of_texts = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    form = arrow_csv.ParseOptions(delimiter=delimiter(head))
+    try:
+        with open_unpacked(path) as raw:
+            table = arrow_csv.read_csv(raw, parse_options=form, convert_options=of_texts)
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+        raise InvalidFile(f"{path} is damaged, or no table: {error}") from error
+    bare = [pc.utf8_trim_whitespace(cells) for cells in table.columns]  # behind a comma there may be a space
+    return pa.table([pc.if_else(pc.equal(cells, ""), None, cells) for cells in bare], table.column_names)
 
 
 # ---- what cells are
@@ -218,7 +226,7 @@ def texts(path: object, name: str, column: Any) -> list[str]:
     """A column that is needed as texts: empty where a value is missing; "1" for 1.0 beside such gaps."""
     cells = plain_column(path, name, column, needed=True)
     if isinstance(cells, list):
-        return cells
+        return [cell.strip() for cell in cells]
     return ["" if is_missing(value) else str(whole_number(value)) for value in cells.to_pylist()]
 
 

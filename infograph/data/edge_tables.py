@@ -25,6 +25,7 @@ from infograph.data.columns import (
     arrow_columns,
     attribute,
     called,
+    chosen_column,
     edge_columns,
     encoded,
     file_columns,
@@ -44,6 +45,7 @@ from infograph.data.records import (
     MANY,
     ReadOptions,
     categorise,
+    chosen,
     id_array,
     nothing_left,
     objects,
@@ -51,7 +53,7 @@ from infograph.data.records import (
     taken_as_numbers,
 )
 from infograph.data.schema import Column, Kind, Level, Schema
-from infograph.data.text_tables import kind
+from infograph.data.text_tables import kind, stem
 from infograph.data.units import match_name
 from infograph.errors import FileMissing, InvalidFile, InvalidGraph, InvalidParameter
 
@@ -76,8 +78,8 @@ class EdgeTable:
         if not ends:
             wanted = "graph and node" if nodes else "graph, source and target"
             raise InvalidFile(f"{name} has no columns {wanted} among {names}")
-        if graph not in names:
-            graph = next(iter(called(names, GRAPH)), None)
+        own = None if nodes and graph not in names else chosen_column(names, graph, "id", name)
+        graph = own or next(iter(called(names, GRAPH)), None)
         if not len(columns[ends[0]]):
             raise InvalidFile(f"{name} has columns and no rows")
         of_text = isinstance(source, Path) and kind(source) != ".parquet"
@@ -96,8 +98,7 @@ class EdgeTable:
 
 def read_edge_file(path: Path, options: ReadOptions) -> GraphSet:
     """A CSV, TSV or Parquet file of edges; one graph without a name is called like the file."""
-    name = path.name.removesuffix(".gz").removesuffix(kind(path))
-    return read_edges(EdgeTable.of(path, path, options.id), options, name)
+    return read_edges(EdgeTable.of(path, path, options.id), options, stem(path))
 
 
 def read_edges(edges: EdgeTable, options: ReadOptions, name: str = "0") -> GraphSet:
@@ -244,6 +245,8 @@ def _built(found: Sequence[_Numbered], ids: NDArray[Any], good: IntArray, option
     number[good] = np.arange(len(good))
     keys, of_key, arrays = [], [], dict[str, Any]()
     schema = Schema()
+    if len(found) == 1 and options.schema is None:
+        chosen(options.node, (), "node")  # there are none
     levels: tuple[Level, ...] = ("node", "edge")
     for level, part in zip(levels[-len(found) :], found, strict=True):
         rows = np.flatnonzero(number[part.graph] >= 0)

@@ -84,7 +84,7 @@ class GraphSet:
         """A graph without a label has NaN, whoever made the column, so that it is of no class anywhere."""
         for column in self.schema.graph:
             codes = self.graph.get(column.name)
-            if column.kind == "categorical" and codes is not None and codes.dtype.kind != "f":
+            if column.kind == "categorical" and codes is not None:
                 unknown = codes == column.unknown
                 if unknown.any():
                     known = {**self.graph, column.name: np.where(unknown, np.nan, codes)}

@@ -83,13 +83,18 @@ def concatenate(sets: Iterable[GraphSet], *, fill: bool = False) -> GraphSet:
     ids = [graphs.ids for graphs in sets]
     if len({values.dtype.kind for values in ids}) > 1:  # numbers here and texts there
         ids = [values.astype(str) for values in ids]
+    inputs = pointer(np.array([len(graphs) + len(graphs.rejected) for graphs in sets])).tolist()
     return GraphSet(
         node_ptr=pointer(np.concatenate([graphs.sizes for graphs in sets])),
         edge_ptr=pointer(np.concatenate([np.diff(graphs.edge_ptr) for graphs in sets])),
         edges=np.concatenate([graphs.edges for graphs in sets], axis=1),
         ids=np.concatenate(ids),
         schema=joint,
-        rejected=sum((graphs.rejected for graphs in sets), ()),
+        rejected=tuple(
+            replace(each, index=start + each.index)
+            for start, graphs in zip(inputs[:-1], sets, strict=True)
+            for each in graphs.rejected
+        ),
         **columns,
     )
 
@@ -134,6 +139,8 @@ def recode(graphs: GraphSet, level: Level, column: Column, *, fill: bool = False
             for c in (own, column)
         ]
         raise SchemaMismatch(f"the {level} column {column.name!r} holds {kinds[0]}, expected {kinds[1]}")
+    if own.unit and column.unit and own.unit != column.unit:
+        raise SchemaMismatch(f"the {level} column {column.name!r} is in {own.unit}, expected {column.unit}")
     values = getattr(graphs, level)[column.name]
     if own.kind != "categorical" or own.categories == column.categories:
         return values, ""

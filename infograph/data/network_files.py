@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
 import zlib
@@ -17,13 +18,13 @@ from xml.etree.ElementTree import ParseError, iterparse
 import networkx as nx
 from networkx.readwrite.graph6 import data_to_n
 
-from infograph.data.columns import chosen_column, in_file, with_columns
+from infograph.data.columns import chosen_column, edge_columns, in_file, placed, with_columns
 from infograph.data.graphset import GraphSet, Rejected
 from infograph.data.labels import is_plain
 from infograph.data.molecules import SMILES_LIKE
 from infograph.data.networks import from_networkx
 from infograph.data.records import ReadOptions
-from infograph.data.text_tables import cell_blocks, delimiter, kind, text_lines, whole
+from infograph.data.text_tables import cell_blocks, delimiter, kind, stem, text_lines, whole
 from infograph.data.units import LABEL, match_name
 from infograph.errors import InvalidFile, InvalidGraph, InvalidParameter
 from infograph.io import UNREADABLE, open_unpacked
@@ -36,7 +37,7 @@ TEXTS = {
     ".g6": lambda lines: nx.from_graph6_bytes(_one(lines).encode()),
     ".s6": lambda lines: nx.from_sparse6_bytes(_sparse6(lines).encode()),
 }
-HEADERS = {"source", "src", "from", "u", "node1", "node_1", "sender", "i"}
+HEADERS = {"source", "src", "src_id", "from", "u", "node1", "node_1", "sender", "i"}
 Edge = tuple[str, str, dict[str, Any]]
 RESERVED = ("nodes", "edges", "directed", "multigraph")
 # What networkx says of odd files, by mistake too.
@@ -63,7 +64,7 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
     """
     strange = [path for path in files if kind(path) not in NETWORKS]
     files = [path for path in files if kind(path) in NETWORKS]
-    ids = [path.name.removesuffix(".gz").removesuffix(kind(path)) for path in files]
+    ids = list(map(stem, files))
     graphs: list[nx.Graph | Rejected] = []
     for index, path in enumerate(files):
         try:
@@ -90,17 +91,15 @@ def read_networks(files: Sequence[Path], options: ReadOptions, labels: Path | No
 def _with_labels(
     graphs: GraphSet, files: Sequence[Path], ids: Sequence[str], path: Path, options: ReadOptions
 ) -> GraphSet:
-    cells, own = (
-        whole(path, cell_blocks(path)),
-        {file.name: name for file, name in zip(files, ids, strict=True)},
-    )
+    cells = whole(path, cell_blocks(path))
+    named = {file.name: graph_id for file, graph_id in zip(files, ids, strict=True)} | {i: i for i in ids}
     (_, keys), *others = cells.columns.items()
     rows: dict[str, int] = {}
     for row, given in enumerate(keys):
-        graph_id = given if given in ids else own.get(given, given)
-        if graph_id not in ids or graph_id in rows:
-            what = "stands there twice" if graph_id in rows else "has no file in the folder"
-            raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id!r} {what}")
+        graph_id = named.get(given)
+        if graph_id is None or graph_id in rows:
+            what = "has no file in the folder" if graph_id is None else "stands there twice"
+            raise InvalidFile(f"{path}, {cells.place(row)}: the id {graph_id or given!r} {what}")
         rows[graph_id] = row
     columns = {name: [values[rows[i]] if i in rows else "" for i in ids] for name, values in others}
     label = chosen_column(columns, options.label, "label", path) or match_name(columns, "label")
@@ -168,7 +167,26 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
     so does the `{'name': value}` that networkx writes. A line with one id is a node without edges. Where
     every edge is listed in both directions, lines are taken as arcs, so that nothing counts twice.
     """
+    edges, nodes = _listed(path)
+    if not edges and not nodes:
+        raise InvalidFile(f"{path} holds no edges and no nodes")
+    first = [*nodes, *(u for u, _, _ in edges)]
+    if len(first) > 1 and all(map(SMILES_LIKE.fullmatch, first)):
+        apart = {*nodes, *(end for edge in edges for end in edge[:2])}
+        if len(apart) == len(nodes) + 2 * len(edges):  # nothing is joined to anything, as SMILES and ids are
+            raise InvalidFile(f"{path} looks like SMILES, and such files hold edges: call it .smi")
+    arcs = Counter((u, v) for u, v, _ in edges)
+    both = any(u != v for u, v in arcs) and all(arcs[v, u] == count for (u, v), count in arcs.items())
+    graph = nx.MultiDiGraph() if options.directed or both else nx.MultiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    return graph
+
+
+def _listed(path: Path) -> tuple[list[Edge], list[str]]:
+    """The edges of a file, and the nodes that stand there alone."""
     separator: str | None = ""  # not known before the first line; None is white space
+    order: list[int] = []  # of the cells below a header: the ends, then attributes
     names = ["weight"]
     edges: list[Edge] = []
     nodes: list[str] = []
@@ -184,31 +202,43 @@ def read_edge_list(path: Path, options: ReadOptions) -> nx.Graph:
             raise InvalidFile(f"{path}, line {number}: {problem}") from error
         if separator == "":
             separator = delimiter(ends) if any(mark in ends for mark in ",;\t") else None
-        cells = [cell.strip().strip('"') for cell in ends.split(separator)]
+        cells = _cells(ends, separator)
+        if not order and not edges and not nodes and (order := _header(cells, separator)):
+            names = [cells[place] for place in order[2:]]
+            continue
+        if order and len(cells) > 1:
+            row = [*cells, *[""] * (len(order) - len(cells))]
+            cells = [*(row[place] for place in order), *row[len(order) :]]
         while len(cells) > 1 and not cells[-1]:
             cells.pop()
-        if not edges and not nodes and len(cells) > 1 and cells[0].casefold() in HEADERS:
-            names = cells[2:]
-        elif len(cells) == 1 and not data:
-            nodes.append(cells[0])
-        elif len(cells) < 2 or len(cells) > 2 + len(names):
+        if len(cells) == 1 and not data:
+            nodes += filter(None, cells)  # a table may end with rows of empty cells
+        elif len(cells) < 2 or not cells[0] or len(cells) > 2 + len(names):
             raise InvalidFile(f"{path}, line {number}: {line[:60]!r} is no edge: two ids and a weight")
         else:
             data.update(zip(names, map(_value, cells[2:]), strict=False))
-            edges.append((cells[0], cells[1], {k: v for k, v in data.items() if v is not None}))
-    if not edges and not nodes:
-        raise InvalidFile(f"{path} holds no edges and no nodes")
-    first = [*nodes, *(u for u, _, _ in edges)]
-    if len(first) > 1 and all(map(SMILES_LIKE.fullmatch, first)):
-        apart = {*nodes, *(end for edge in edges for end in edge[:2])}
-        if len(apart) == len(nodes) + 2 * len(edges):  # nothing is joined to anything, as SMILES and ids are
-            raise InvalidFile(f"{path} looks like SMILES, and such files hold edges: call it .smi")
-    arcs = Counter((u, v) for u, v, _ in edges)
-    both = any(u != v for u, v in arcs) and all(arcs[v, u] == count for (u, v), count in arcs.items())
-    graph = nx.MultiDiGraph() if options.directed or both else nx.MultiGraph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from(edges)
-    return graph
+            edges.append((cells[0], cells[1], {k: v for k, v in data.items() if k and v is not None}))
+    return edges, nodes
+
+
+def _header(cells: Sequence[str], separator: str | None) -> list[int]:
+    """Where source, target and attributes stand in the rows below a header; nothing if this is none."""
+    found = edge_columns(cells) if separator else None  # "v u" may be an edge
+    if found is None and (len(cells) < 2 or cells[0].casefold() not in HEADERS):
+        return []
+    ends = [0, 1] if found is None else [cells.index(name) for name in found[1:]]
+    return [*ends, *(place for place in range(len(cells)) if place not in ends)]
+
+
+def _cells(line: str, separator: str | None) -> list[str]:
+    """What stands between separators outside of quotes; nothing where a cell is too long."""
+    parts = line.split(separator)
+    if separator is not None and '"' in line:
+        try:
+            parts = next(csv.reader([line], delimiter=separator))
+        except csv.Error:
+            return []
+    return [part.strip().strip('"') for part in parts]
 
 
 def looks_like_edges(cells: Sequence[str]) -> bool:
@@ -274,7 +304,7 @@ def read_json_lines(path: Path, options: ReadOptions) -> GraphSet:
         made = from_networkx(graphs, options, ids=ids)
     except (InvalidGraph, InvalidParameter) as error:
         raise in_file(error, path, place) from error
-    return with_columns(made, {}, None, place)
+    return replace(made, rejected=placed(made.rejected, place))
 
 
 def _graph(content: Any, options: ReadOptions) -> nx.Graph:
@@ -312,15 +342,19 @@ def _graph(content: Any, options: ReadOptions) -> nx.Graph:
     edges = content.get(listed, [])
     if not isinstance(edges, list):
         raise ValueError(f"{listed!r} is {json.dumps(edges)[:60]}, expected a list")
-    for edge in edges:
-        if isinstance(edge, dict) and {"source", "target"} <= edge.keys():
-            unseen = ("source", "target", "key") if content.get("multigraph") else ("source", "target")
-            own = {name: value for name, value in edge.items() if name not in unseen}
-            edge = [edge["source"], edge["target"], own]
-        if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance((*edge, {})[2], dict):
-            raise ValueError(f"the edge {edge!r}, expected [u, v] or [u, v, {{attributes}}]")
-        for end in edge[:2]:
-            if end not in graph:
-                raise ValueError(f"an edge leads to node {end!r}, which is not among the nodes")
-        graph.add_edges_from([(edge[0], edge[1], (*edge, {})[2])])
+    graph.add_edges_from(_ends_and_data(edge, graph, bool(content.get("multigraph"))) for edge in edges)
     return graph
+
+
+def _ends_and_data(edge: Any, graph: nx.Graph, multigraph: bool) -> tuple[Any, Any, dict[str, Any]]:
+    """An edge as it stands in the file; `key` is no attribute where networkx wrote a `multigraph`."""
+    if isinstance(edge, dict) and {"source", "target"} <= edge.keys():
+        unseen = ("source", "target", "key") if multigraph else ("source", "target")
+        own = {name: value for name, value in edge.items() if name not in unseen}
+        edge = [edge["source"], edge["target"], own]
+    if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance((*edge, {})[2], dict):
+        raise ValueError(f"the edge {edge!r}, expected [u, v] or [u, v, {{attributes}}]")
+    for end in edge[:2]:
+        if end not in graph:
+            raise ValueError(f"an edge leads to node {end!r}, which is not among the nodes")
+    return edge[0], edge[1], (*edge, {})[2]

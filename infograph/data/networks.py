@@ -30,7 +30,7 @@ from infograph.data.records import (
 from infograph.data.schema import LEVELS, Column, Kind, Level, Schema
 from infograph.errors import ColumnWarning
 
-PLAIN = (str, int, float, np.integer, np.floating)
+PLAIN = (str, int, float, np.bool_, np.integer, np.floating)
 
 
 def from_networkx(
@@ -146,6 +146,7 @@ def _record(graph: nx.Graph, known: Schema) -> Record:
         keep = (edges[:, 0] != edges[:, 1]) | (np.arange(len(rows)) % 2 == 0)
         edges, rows = edges[keep], rows[keep]
     own = graph.graph.get("id")
+    own = own.item() if isinstance(own, np.generic) else own
     columns = {name: v for name, v in graph.graph.items() if isinstance(name, str) and isinstance(v, PLAIN)}
     columns.pop("id", None)
     return Record(

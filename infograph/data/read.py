@@ -145,13 +145,13 @@ def read(
     source: Any, options: ReadOptions, *, download: bool = False, progress: OnProgress | None = None
 ) -> GraphSet:
     """`read_graphs` with its options as one object."""
-    path = Path(source) if isinstance(source, str | Path) else None
-    table = is_table(source) if path is None else kind(path) in (*TABLES, ".parquet")
+    of_path = isinstance(source, str | Path)
+    table = kind(Path(source)) in (*TABLES, ".parquet") if of_path else is_table(source)
     if options.nodes is not None and not table:
         raise InvalidParameter(NODES)
-    if isinstance(source, str | Path):
+    if of_path:
         graphs = _read_path(source, options, download, progress)
-    elif is_table(source):
+    elif table:
         from infograph.data.tables import read_table
 
         graphs = read_table(source, options)
@@ -224,7 +224,6 @@ def _read_folder(path: Path, options: ReadOptions) -> GraphSet:
 
 
 def _has_molecules(file: Path, options: ReadOptions) -> bool:
-    from infograph.data.columns import column_names
     from infograph.data.tables import has_smiles
 
     with suppress(InvalidFile):  # which is said where the file is read

@@ -108,34 +108,39 @@ def assemble(
         rejected.append(Rejected(index, graph_id, problem))
     if not good:
         raise nothing_left(rejected)
-    arrays: dict[str, Any] = {level: {} for level in LEVELS}
-    described: dict[str, Any] = {level: [] for level in LEVELS}
-    for level in LEVELS:
-        names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
-        asked = None if options.schema is not None else getattr(options, level, None)
-        kinds = chosen(asked, names, level)
-        for name in kinds:
-            if level == "graph":
-                raw = [record.graph.get(name) for record in good]
-                values, column = store_graph_column(name, raw, known.column(level, name))
-            else:
-                parts = [getattr(record, level)[name] for record in good]
-                joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
-                fitted = None if options.schema is None else options.schema.column(level, name)
-                if fitted is not None and joined.dtype.kind in "iu":  # few whole numbers, or many
-                    kinds[name] = fitted.kind
-                values, column = store_column(name, joined, known.column(level, name), kinds[name])
-            arrays[level][name] = values
-            described[level].append(column)
+    stored = {level: _stored(level, good, known, options) for level in LEVELS}
+    arrays: Any = {level: {column.name: values for values, column in own} for level, own in stored.items()}
+    described: Any = {level: tuple(column for _, column in own) for level, own in stored.items()}
     return GraphSet(
         node_ptr=pointer(np.array([record.n_nodes for record in good])),
         edge_ptr=pointer(np.array([record.edges.shape[1] for record in good])),
         edges=np.concatenate([record.edges for record in good], axis=1).astype(np.int32),
         **arrays,
         ids=id_array([record.graph_id for record in good]),
-        schema=Schema(**{level: tuple(own) for level, own in described.items()}),
+        schema=Schema(**described),
         rejected=tuple(rejected),
     )
+
+
+def _stored(
+    level: Level, good: Sequence[Record], known: Schema, options: ReadOptions
+) -> list[tuple[NDArray[Any], Column]]:
+    """The columns of one level, all graphs together."""
+    names = list(dict.fromkeys(name for record in good for name in getattr(record, level)))
+    fitted = options.schema
+    made = []
+    for name, kind in chosen(getattr(options, level, None) if fitted is None else None, names, level).items():
+        if level == "graph":
+            raw = [record.graph.get(name) for record in good]
+            made.append(store_graph_column(name, raw, known.column(level, name)))
+            continue
+        parts = [getattr(record, level)[name] for record in good]
+        joined = np.concatenate([part for part in parts if len(part)] or parts[:1])
+        learned = None if fitted is None else fitted.column(level, name)
+        if learned is not None and joined.dtype.kind in "iu":  # few whole numbers, or many
+            kind = learned.kind
+        made.append(store_column(name, joined, known.column(level, name), kind))
+    return made
 
 
 def check_errors(errors: str) -> None:

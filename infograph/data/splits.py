@@ -186,9 +186,10 @@ def deterministic_scaffold_split(graphs: GraphSet, shares: Sequence[float] = (0.
     first, second = share_stops(len(graphs), shares)
     _, start, group = np.unique(scaffolds(graphs), return_index=True, return_inverse=True)
     sizes = np.bincount(group)
+    groups = np.split(np.argsort(group, kind="stable"), np.cumsum(sizes)[:-1])
     parts: list[list[int]] = [[], [], []]
     for which in np.lexsort((-start, -sizes)):  # as they do: by size, then by first molecule, both falling
-        members = np.flatnonzero(group == which).tolist()
+        members = groups[which].tolist()
         used = len(parts[0]) + len(members)
         place = 0 if used <= first else 1 if used + len(parts[1]) <= second else 2
         parts[place] += members

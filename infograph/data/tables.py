@@ -74,12 +74,12 @@ def read_table(source: Any, options: ReadOptions) -> GraphSet:
     """A table of molecules, or of edges where it has no SMILES and columns of source and target."""
     name, columns = f"the {type(source).__name__}", arrow_columns(source)
     columns = {**index_columns(source, SMILES_NAMES, options.smiles), **columns}
-    if not has_smiles(list(columns), options):
-        columns = {**index_columns(source, (*GRAPH, *ENDS[0], *ENDS[1]), options.id), **columns}
-    if edge_columns(list(columns)) and not has_smiles(list(columns), options):
-        return edge_tables.read_edges(edge_tables.EdgeTable.of(columns, name, options.id), options)
-    objects = [each for each, cells in columns.items() if isinstance(cells, Molecules)]
     named = has_smiles(list(columns), options)
+    if not named:
+        columns = {**index_columns(source, (*GRAPH, *ENDS[0], *ENDS[1]), options.id), **columns}
+        if edge_columns(list(columns)):
+            return edge_tables.read_edges(edge_tables.EdgeTable.of(columns, name, options.id), options)
+    objects = [each for each, cells in columns.items() if isinstance(cells, Molecules)]
     square = hasattr(source, "iloc") and len(source) == source.shape[1]
     if objects and (options.smiles in objects or not named):
         smiles = options.smiles if options.smiles in objects else objects[0]

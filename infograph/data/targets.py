@@ -66,7 +66,8 @@ def _read(y: Any, graphs: GraphSet, *, lists_are_names: bool) -> Targets:
     names = [f"{LABEL}_{position}" for position in range(table.shape[1])]
     if values.ndim == 1:
         names = [LABEL if own is None else str(own)]
-    names = [str(name) for name in getattr(y, "columns", names)]
+    headers = getattr(y, "column_names", getattr(y, "columns", names))  # of Arrow; of pandas and polars
+    names = [str(name) for name in headers]
     return Targets(tuple(names), ("",) * len(names), table, values.ndim == 1)
 
 

@@ -23,7 +23,16 @@ from infograph.io import open_unpacked
 
 def kind(path: Path) -> str:
     """The extension that says what a file is: `.gz` is looked through."""
-    return (Path(path.stem) if path.suffix == ".gz" else path).suffix.casefold()
+    return _unpacked(path).suffix.casefold()
+
+
+def stem(path: Path) -> str:
+    """The name of a file without that extension."""
+    return _unpacked(path).stem
+
+
+def _unpacked(path: Path) -> Path:
+    return Path(path.stem) if path.suffix == ".gz" else path
 
 
 def text_lines(path: Path) -> Iterator[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from infograph.data.columns import ids_of
 from infograph.data.graphset import GraphSet
 from infograph.data.records import id_array, objects
 from infograph.data.units import graph_column
@@ -183,9 +184,13 @@ def read_embeddings(path: str | Path) -> Embeddings:
         raise FileMissing(f"no file {path}")
     try:
         if path.suffix == ".csv":
+            import pyarrow as pa
             import pyarrow.csv as csv
 
-            return _from_table(csv.read_csv(path))
+            form = csv.ConvertOptions(column_types={"id": pa.string()})  # "007" is no number
+            found = _from_table(csv.read_csv(path, convert_options=form))
+            ids = ids_of(found.ids.tolist())
+            return found if ids is None else replace(found, ids=id_array(ids))
         import pyarrow.parquet as parquet
 
         return _from_table(parquet.ParquetFile(path).read())

@@ -140,6 +140,15 @@ def test_a_column_called_key_survives() -> None:
     assert [data["key"] for _, _, data in again.edges(data=True)] == ["k"]
 
 
+def test_numbers_of_numpy_are_ids_and_graph_columns() -> None:
+    """As they come from the rows of a table."""
+    networks = [nx.path_graph(n) for n in (2, 3)]
+    for network, number in zip(networks, (7, 3), strict=True):
+        network.graph.update(id=np.int64(number), active=np.bool_(number > 5))
+    graphs = as_graphset(networks)
+    assert graphs.ids.tolist() == [7, 3] and graphs.values("graph", "active").tolist() == [True, False]
+
+
 @pytest.fixture
 def data() -> list[Data]:
     def one(n: int, edges: torch.Tensor, y: float) -> Data:

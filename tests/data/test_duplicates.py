@@ -100,6 +100,7 @@ def test_numbers_that_are_classes() -> None:
     three = graphs.with_column("graph", Column("grade", "float"), np.array([1.0, 3, 3, NAN, NAN]))
     assert resolve_duplicates(three, "grade", classes=["grade"])[0].graph["grade"].tolist() == [3.0]
     assert resolve_duplicates(three, "grade")[0].graph["grade"].tolist() == [pytest.approx(7 / 3)]
+    np.testing.assert_array_equal(resolve_duplicates(planted(), "class")[0].graph["class"], [0, NAN, 1, 1])
 
 
 def test_a_tolerance_allows_for_rounding() -> None:

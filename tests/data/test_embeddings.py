@@ -45,6 +45,9 @@ def test_what_is_written_is_read_back(embeddings: Embeddings, tmp_path: Path, en
     whole = Embeddings(np.array([7, 9]), np.eye(2, dtype=np.float32))
     ids = read_embeddings(write_embeddings(whole, path)).ids
     assert ids.dtype.kind == "i" and ids.tolist() == [7, 9]
+    for names in (["007", "9"], ["1e3", "2e3"], ["NA", "x"]):
+        named = Embeddings(np.array(names), np.eye(2, dtype=np.float32))
+        assert read_embeddings(write_embeddings(named, path)).ids.tolist() == names
 
 
 def test_rejected_graphs_keep_their_places() -> None:

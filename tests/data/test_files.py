@@ -118,7 +118,7 @@ def test_chosen_columns(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"the column 'name' has empty cells, so graphs are numbered"):
         assert read_graphs(path).ids.tolist() == [0, 1]
     assert read_graphs(path, id="name").ids.tolist() == ["x", "1"]
-    write(path, "name,id,smiles\nx,1,CC\nx,2,CO\n")
+    write(path, "name, id, smiles\nx, 1, CC\nx, 2, CO\n")
     assert read_graphs(path).ids.tolist() == [1, 2]  # another column will do
 
 
@@ -369,6 +369,15 @@ def test_edges_to_nodes_that_a_file_does_not_have(tmp_path: Path, name: str) -> 
         ("a.edgelist", "0 1 {'w': 3}\n1 2 {}\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
         ("a.edges", "0 1\n1 0\n", [(0, 1), (1, 0)]),  # both directions listed
         ("a.edges", "0 1\n0 1\n", [(0, 1), (0, 1), (1, 0), (1, 0)]),
+        ("a.csv", ",source,target\n0,5,6\n1,6,6\n", [(0, 1), (1, 0), (1, 1)]),  # of pandas, with its index
+        ("a.csv", "w,dst_id,src_id\n2,b,a\n,c,b\n,,\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
+        (
+            "a.csv",
+            'source,target,kind\n"u, v",w\nw, "x"\n"u, v",w,a\n',
+            [(0, 1), (0, 1), (1, 0), (1, 0), (1, 2), (2, 1)],
+        ),
+        ("a.EDGES.gz", "0 1\n1 0\n", [(0, 1), (1, 0)]),
+        ("a.edges", "v u\nu w\n", [(0, 1), (1, 0), (1, 2), (2, 1)]),
     ],
 )
 def test_edge_lists(tmp_path: Path, name: str, text: str, expected: list[tuple[int, int]]) -> None:

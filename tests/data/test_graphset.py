@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from infograph import GraphSet, as_graphset, concatenate, open_graphs, save_graphs
 from infograph.data.graphset import fingerprint
 from infograph.data.joining import align
-from infograph.data.records import Record, assemble
+from infograph.data.records import Record, assemble, store_graph_column
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.errors import (
     FileMissing,
@@ -238,6 +238,23 @@ def test_concatenate_joins_categories_and_fills_what_others_lack():
     assert concatenate([first, bare], fill=True).values("node", "kind").tolist() == ["a", None, None]
     with pytest.raises(SchemaMismatch, match="'x' holds 1 float value"):
         concatenate([first, one("a", x=np.zeros(1))], fill=True)
+
+
+def labelled(labels: list[str | None], unit: str = "") -> GraphSet:
+    values, column = store_graph_column("y", labels, Column("y", "categorical"))
+    made = as_graphset([(np.zeros((2, 0)), 1)] * len(labels)).with_column("graph", column, values)
+    return made.with_column("graph", Column("E", "float", unit=unit), np.zeros(len(labels)))
+
+
+def test_joined_sets_keep_gaps_places_and_units():
+    both = concatenate([labelled(["a", "b", None]), labelled(["a", None])])
+    np.testing.assert_array_equal(both.graph["y"], [0, 1, np.nan, 0, np.nan])  # in both codings of a gap
+    part = as_graphset(["CC", "C(", "CO"], errors="skip")
+    assert [each.index for each in concatenate([part, part[:1], part]).rejected] == [1, 5]
+    joined = concatenate([labelled(["a"], unit="eV"), labelled(["a"])])
+    assert joined.schema.graph[-1].unit == "eV"
+    with pytest.raises(SchemaMismatch, match="the graph column 'E' is in hartree, expected eV"):
+        concatenate([joined, labelled(["a"], unit="hartree")])
 
 
 def test_only_a_saved_set_is_replaced(tmp_path, corner_cases):

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -180,6 +181,7 @@ def test_one_number_per_graph(graphs, y) -> None:
         (["U0", "alpha"], ("U0", "alpha"), ("hartree", "bohr^3")),
         ([[1, 10], [None, 20], [3, NAN], [5.0, 40]], ("y_0", "y_1"), ("", "")),
         (pd.DataFrame({"a": [1, None, 3, 5], "b": [10, 20, None, 40]}), ("a", "b"), ("", "")),
+        (pa.table({"a": [1, None, 3, 5], "b": [10, 20, None, 40]}), ("a", "b"), ("", "")),
     ],
 )
 def test_several_numbers_per_graph(graphs, y, names, units) -> None:

@@ -98,6 +98,7 @@ FILES: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("a.jsonl", b'{"nodes": 2}', {"id": "key"}, InvalidGraph, "there is no 'key'"),
     ("a.edges", b"0 1 {'w': 3\n", {}, InvalidFile, "line 1: \"{'w': 3\" is no dictionary"),
     ("a.edges", b"# nothing\n", {}, InvalidFile, "holds no edges and no nodes"),
+    ("a.edges", b"source,target\n1,2\n,3\n", {}, InvalidFile, "line 3: ',3' is no edge"),
     *((f"a.{kind}", content, {}, InvalidFile, f"a.{kind}") for kind in ENDINGS for content in (b"", GARBAGE)),
 ]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from infograph import Column, GraphSet, as_graphset, random_split, scaffold_split, semi_supervised_split
 from infograph.data.molecules import from_molecules
-from infograph.data.splits import Split, scaffolds, share_stops
+from infograph.data.splits import Split, deterministic_scaffold_split, scaffolds, share_stops
 from infograph.errors import InvalidParameter
 
 RINGS = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "c1ccsc1", "C1CC1", "c1ccc2ccccc2c1", "C1CCNCC1", "c1cnc[nH]1"]
@@ -111,6 +111,21 @@ def test_every_part_gets_a_scaffold_however_large() -> None:
     assert sizes(scaffold_split(graphs[:4], (1, 0, 0))) == [4, 0, 0, 0]
     with pytest.raises(InvalidParameter, match=r"2 scaffolds cannot .* \(the largest has 4 of 8\)"):
         scaffold_split(graphs[:8])
+
+
+def test_the_deterministic_split_is_that_of_deepchem() -> None:
+    rng = np.random.default_rng(0)
+    graphs = from_molecules(["C" * rng.integers(1, 6) + rng.choice([*RINGS, "O"]) for _ in range(80)])
+    groups: dict[str, list[int]] = {}
+    for place, scaffold in enumerate(scaffolds(graphs).tolist()):
+        groups.setdefault(scaffold, []).append(place)
+    train, valid, test = [], [], []  # type: list[int], list[int], list[int]
+    for members in sorted(groups.values(), key=lambda group: (len(group), group[0]), reverse=True):
+        if len(train) + len(members) > 48:
+            (test if len(train) + len(valid) + len(members) > 64 else valid).extend(members)
+        else:
+            train.extend(members)
+    assert parts(deterministic_scaffold_split(graphs, (0.6, 0.2, 0.2))) == [train, valid, test, []]
 
 
 def with_target(graphs: GraphSet, values: list[float]) -> GraphSet:

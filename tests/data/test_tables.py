@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse as sp
 from rdkit import Chem
@@ -108,6 +110,15 @@ def test_headers_of_edges_with_quotes_and_spaces(tmp_path):
     assert [column.name for column in graphs.schema.edge] == ["w,1"]
 
 
+def test_spaces_around_cells_of_edges_do_not_count(tmp_path):
+    for name, text in (
+        ("a.csv", "source, target, graph, w, kind\n1, 2, g, 0.5, x\n2, 3, g, , x \n"),
+        ("b.csv", "source,target,graph,w,kind,\n1,2,g,0.5,x,0\n2,3,g,,x,1\n"),  # the last one has no name
+    ):
+        (tmp_path / name).write_text(text)
+    assert_equal(read_graphs(tmp_path / "a.csv"), read_graphs(tmp_path / "b.csv"))
+
+
 @pytest.mark.parametrize("column", [pd.Series, pl.Series, pa.array, lambda v: pa.chunked_array([v])])
 def test_a_column_of_smiles(column):
     smiles = TABLE["smiles"].tolist()
@@ -159,6 +170,7 @@ def test_odd_columns(tmp_path):
             "whole": pd.array([1, None, 3], dtype="Int64"),
             "flag": pd.array([True, None, False], dtype="boolean"),
             7: [1.5, 2.5, 3.5],
+            "large": [10**30, 1, None],
             "range": pd.cut([1, 2, 2], [0, 1.5, 3]),
             "month": pd.period_range("2020-01", periods=3, freq="M"),
         }
@@ -168,6 +180,7 @@ def test_odd_columns(tmp_path):
     np.testing.assert_array_equal(graphs.graph["whole"], [1, np.nan, 3])
     assert graphs.values("graph", "flag").tolist() == [True, None, False]
     assert graphs.graph["7"].tolist() == [1.5, 2.5, 3.5]
+    np.testing.assert_array_equal(graphs.graph["large"], [1e30, 1, np.nan])
     assert graphs.values("graph", "range").tolist() == ["(0.0, 1.5]", "(1.5, 3.0]", "(1.5, 3.0]"]
     assert graphs.values("graph", "month").tolist() == ["2020-01", "2020-02", "2020-03"]
     half = pd.Series(["a\ud800", "b"], dtype=object)
@@ -551,6 +564,8 @@ def test_a_bad_row_costs_its_graph(edges, nodes, words, tmp_path):
         (EDGES, {"weight": "w"}, "the edge attribute 'w' is missing; the edges have: none"),
         (EDGES.assign(w=list("abcd")), {"weight": "w"}, "the edge attribute 'w' does not hold numbers"),
         (TABLE, {"nodes": NODES}, "nodes= is for tables of edges"),
+        (EDGES, {"node": "kind"}, "the node attribute 'kind' is missing; the nodes have: none"),
+        (EDGES, {"id": "net"}, "id='net': the DataFrame has no such column, only ['graph', 'source', "),
     ],
 )
 def test_tables_that_are_refused(edges, options, words):
@@ -569,6 +584,15 @@ def test_files_of_edges_that_are_refused(tmp_path):
         path.write_text(content)
         with pytest.raises(InvalidFile, match=words):
             read_graphs(path)
+    rows = [f"{number},{number * 7919 % 100_003}\n" for number in range(60_000)]
+    packed = gzip.compress("".join(["graph,source,target\n", *(f"a,{row}" for row in rows)]).encode())
+    (tmp_path / "edges.csv.gz").write_bytes(packed[:-20_000])
+    with pytest.raises(InvalidFile, match="is damaged, or no table: Compressed file ended"):
+        read_graphs(tmp_path / "edges.csv.gz")
+    latin = pa.Array.from_buffers(pa.string(), 1, [None, *map(pa.py_buffer, (b"\0\0\0\0\1\0\0\0", b"\xff"))])
+    parquet.write_table(pa.table({"source": ["a"], "target": ["b"], "kind": latin}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidFile, match=r"a\.parquet is damaged or no Parquet file: Column 2"):
+        read_graphs(tmp_path / "a.parquet")
 
 
 def test_a_million_edges_take_seconds():
