@@ -19,13 +19,13 @@ from torch import nn
 from infograph.data.colours import WIDE, edge_width, node_width, too_wide
 from infograph.data.graphset import GraphSet
 from infograph.data.molecules import ELEMENT
-from infograph.data.schema import Column, Schema
+from infograph.data.schema import Column, Level, Schema
 from infograph.errors import InvalidParameter, NotFitted
 from infograph.estimators.base import GraphEstimator, load
 from infograph.nn.encoder import GraphEncoder, NodeEncoder, NodeFeatures, Readout, Weights
 from infograph.nn.enn import ENNEncoder
 from infograph.nn.gin import GINEncoder, split_width
-from infograph.nn.links import link_width
+from infograph.nn.links import link_widths
 from infograph.parameters import Spec
 
 LARGE = 200  # nodes; where graphs are larger, "auto" takes no encoder that looks at all pairs of nodes
@@ -119,7 +119,7 @@ class ENN(EncoderSpec):
             raise InvalidParameter(f"dim={dim}: expected an even number, Set2Set makes vectors of two halves")
         nodes = node_width(schema, self.node_features)
         beside: Any = {"node_features": self.node_features, "weights": self.weights}
-        return ENNEncoder(nodes, link_width(schema), dim // 2, self.layers, **beside)
+        return ENNEncoder(nodes, sum(link_widths(schema)), dim // 2, self.layers, **beside)
 
 
 @dataclass
@@ -273,7 +273,7 @@ def fitted_model(model: Any) -> Any:
     model = load(model) if isinstance(model, str | Path) else model
     if hasattr(model, "encoder_"):
         return model
-    if isinstance(model, GraphEstimator):
+    if isinstance(model, GraphEstimator) and not hasattr(model, "schema_"):
         raise NotFitted(
             f"init_from={type(model).__name__}(...) is not fitted; scikit-learn's clone forgets what was "
             f"learned, so inside a search give the folder that the model was saved to"
@@ -306,19 +306,30 @@ def load_widened(encoder: GraphEncoder, start: GraphEncoder, before: Schema, aft
     Where inputs that are new come in, weights stay as they are; where something is added to them, as edges
     are to nodes, it is nothing. So graphs without new categories have the vectors that they had.
     """
-    places = {}  # (old width, new width) -> where the old inputs are
+    places: dict[tuple[int, int], list[Sequence[int]]] = {}  # (old width, new one) -> where old inputs are
     for level in ("node", "edge"):
         kept, n_inputs = list[int](), 0
-        for column, wider in zip(before.features(level), after.features(level), strict=True):
-            kept += range(n_inputs, n_inputs + column.encoded_width)
-            n_inputs += wider.encoded_width
-        places[len(kept), n_inputs] = kept
+        both = (_input_widths(encoder, schema, level) for schema in (before, after))
+        for width, wider in zip(*both, strict=True):
+            kept += range(n_inputs, n_inputs + width)
+            n_inputs += wider
+        places.setdefault((len(kept), n_inputs), []).append(kept)
     own = encoder.state_dict()
     for name, old in start.state_dict().items():
-        axes = [places.get((a, b), range(a)) for a, b in zip(old.shape, own[name].shape, strict=True)]
+        axes = []
+        for axis, pair in enumerate(zip(old.shape, own[name].shape, strict=True)):
+            fitting = places.get(pair, [range(pair[0])])  # of nodes and of edges there may be as many:
+            axes.append(fitting[-1 if axis and "edge" in name else 0])  # names tell what comes in
         if old.dim() and old.shape[0] != own[name].shape[0]:
             own[name].zero_()
         own[name][np.ix_(*axes)] = old.to(own[name])
+
+
+def _input_widths(encoder: GraphEncoder, schema: Schema, level: Level) -> list[int]:
+    """Inputs of an encoder, in their order."""
+    if level == "edge" and isinstance(encoder, ENNEncoder):
+        return link_widths(schema)
+    return [column.encoded_width for column in schema.features(level)]
 
 
 def choose_device(device: str) -> torch.device:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -258,6 +258,7 @@ def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def give(self: Any, graphs: Any, *args: Any, **options: Any) -> Any:
+        graphs = reread(graphs)
         rows = method(self, graphs, *args, **options)
         wanted = _get_output_config("transform", self)["dense"] == "pandas" and not issparse(rows)
         index = getattr(graphs, "index", None) if hasattr(graphs, "iloc") else None
@@ -279,6 +280,11 @@ def _with_ids(method: Callable[..., Any]) -> Callable[..., Any]:
         return data_frame(dict(enumerate(rows.T)), ids)
 
     return give
+
+
+def reread(graphs: Any) -> Any:
+    """Graphs that can be read more than once: what an iterator gives, as a list."""
+    return list(graphs) if isinstance(graphs, Iterator) else graphs
 
 
 def load(folder: str | Path, **code: Any) -> Any:

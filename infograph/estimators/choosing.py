@@ -13,7 +13,6 @@ import numpy as np
 from infograph.data.graphset import IntArray
 from infograph.data.targets import ClassTargets, Targets
 from infograph.errors import InvalidParameter, InvalidTarget
-from infograph.parameters import changed
 from infograph.progress import AREA, ERROR, Epoch
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def choose(
     if nested and keep["checkpoint"] is not None:
         raise InvalidParameter(f"n_splits={model.n_splits} keeps no checkpoint: choose by one split, or none")
     inner = HELD_OUT if validation is None or (nested and isinstance(validation, tuple)) else validation
-    tried = {name: changed(model, {"objective": name}) for name in (SIMPLE, NETWORK)}
+    tried = {name: copy.copy(model).set_params(objective=name) for name in (SIMPLE, NETWORK)}
     tried[SIMPLE].init_from = tried[SIMPLE]._donor(graphs, keep["watchers"])  # is fitted once
     fitted: dict[str, SemiSupervised] = {}
     found: dict[str, list[float]] = {name: [] for name in tried}
@@ -67,9 +66,14 @@ def in_words(errors: dict[str, float], chosen: str, n_splits: int) -> str:
 
 
 def _error(history: Sequence[Epoch]) -> float:
-    """The error of the epoch that was kept: by ROC-AUC where there is one."""
-    best = min(history, key=lambda record: record.get(ERROR, math.inf))
-    return 1 - best[AREA] if not math.isnan(best.get(AREA, math.nan)) else best.get(ERROR, math.inf)
+    """The error of the epoch that was kept, the mean over several networks: by ROC-AUC where there is one."""
+    errors = []
+    for network in {record.get("model") for record in history}:
+        own = (record for record in history if record.get("model") == network)
+        best = min(own, key=lambda record: record.get(ERROR, math.inf))
+        area = best.get(AREA, math.nan)
+        errors.append(best.get(ERROR, math.inf) if math.isnan(area) else 1 - area)
+    return float(np.mean(errors)) if errors else math.inf  # without an epoch nothing is known
 
 
 def hold_out(share: Any, targets: Targets | ClassTargets, labelled: IntArray, seed: int) -> IntArray:

@@ -34,8 +34,8 @@ from infograph.data.graphset import GraphSet, IntArray, open_graphs, save_graphs
 from infograph.errors import InfoGraphError, InvalidParameter, JobStopped
 from infograph.estimators.architecture import choose_device
 from infograph.estimators.base import load
-from infograph.estimators.infograph import InfoGraph
-from infograph.io import read_json, replaced_file, temporary_folder
+from infograph.estimators.infograph import InfoGraph, held_out
+from infograph.io import json_ready, read_json, replaced_file, temporary_folder
 from infograph.jobs import connect, one_line
 from infograph.nn.batch import Batcher
 from infograph.nn.norm import all_sum, sharing
@@ -76,18 +76,16 @@ def train_by_team(
     """Train an estimator's network by several workers; gives the history. `run` is for their `train`."""
     if len(graphs) < workers:
         raise InvalidParameter(f"{len(graphs)} graphs for {workers} workers: at least one each is needed")
-    if any(CUSTOM in json.dumps(saved(each)) for each in (estimator.encoder, estimator.objective)):
+    judged = len(held_out(len(graphs), run["seed"])[1])
+    if "stop_after" in run and judged < workers:
+        raise InvalidParameter(
+            f"{judged} graphs that epochs='auto' holds out for {workers} workers: one each is needed; "
+            f"take fewer workers, or a number of epochs"
+        )
+    sent = (estimator.encoder, estimator.objective, estimator.schedule)
+    if any(CUSTOM in json.dumps(saved(each)) for each in sent):
         raise InvalidParameter("code of your own cannot be sent to workers: train with workers=1")
-    where = Path(tempfile.gettempdir())
-    if "://" in on:
-        if checkpoint is None:
-            raise InvalidParameter(
-                f"on={on!r}: pass checkpoint=..., a folder under the same path on all machines, from which "
-                f"the workers read what they need"
-            )
-        where = Path(checkpoint).absolute()
-        where.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(where / "infograph-job") as folder:
+    with temporary_folder(_shared_place(on, checkpoint) / "infograph-job") as folder:
         estimator.save(folder / MODEL)
         if isinstance(source, Batcher):
             save_colouring(source.colouring, folder / COLOURS)
@@ -101,7 +99,7 @@ def train_by_team(
         if on == "local":
             _train_here(folder, workers, watchers)
         else:
-            _train_on_ray(folder, workers, on, watchers, gpus=estimator.device.startswith("cuda"))
+            _train_on_ray(folder, workers, on, watchers, gpus=str(estimator.device).startswith("cuda"))
         tensors, done = read_checkpoint(kept)
     best = restore(tensors, estimator.network_, estimator._make_optimiser())
     if best:
@@ -109,6 +107,20 @@ def train_by_team(
     estimator.network_.eval()
     history: list[Epoch] = done["history"]
     return history
+
+
+def _shared_place(on: str, checkpoint: str | Path | None) -> Path:
+    """A folder that all workers can read."""
+    if "://" not in on:
+        return Path(tempfile.gettempdir())
+    if checkpoint is None:
+        raise InvalidParameter(
+            f"on={on!r}: pass checkpoint=..., a folder under the same path on all machines, from which the "
+            f"workers read what they need"
+        )
+    where = Path(checkpoint).absolute()
+    where.mkdir(parents=True, exist_ok=True)
+    return where
 
 
 def work(folder: Path) -> None:
@@ -269,7 +281,7 @@ def _train_loop(given: dict[str, str]) -> None:
 
 def _write(path: Path, content: Any) -> None:
     with replaced_file(path) as partial:
-        partial.write_text(json.dumps(content))
+        partial.write_text(json.dumps(json_ready(content)))
 
 
 def _tell(folder: Path, watchers: Sequence[Watcher], lost: int = 0) -> int:

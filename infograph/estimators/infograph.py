@@ -104,6 +104,9 @@ class GraphNetwork(GraphTransformer):
         given = self.get_params(deep=False)
         return {name: saved(value) for name, value in given.items() if name not in BESIDE}
 
+    def _fitted_settings(self) -> dict[str, Any]:
+        return {**super()._fitted_settings(), "device": str(self.device)}  # which may be torch's object
+
     def _source(self, graphs: GraphSet) -> loop.AnyBatcher:
         return cast(loop.AnyBatcher, self._encoder.source(graphs, choose_device(self.device)))
 
@@ -331,7 +334,7 @@ class InfoGraph(GraphNetwork):
             watchers: called after every step with where the run stands (`infograph.progress.Progress`), such
                 as `CSVLog("run.csv")` and `TensorBoard("runs")`.
             workers: processes with one thread each that share every batch; 1 trains in this one, with all its
-                threads. The weights are the same but for rounding.
+                threads. The weights are the same but for rounding. Watchers hear of it, but cannot end it.
             on: "local", or a Ray cluster: "ray" starts one here, "ray://host:port" is a running one.
         """
         self._fit(graphs, checkpoint=checkpoint, resume=resume, watchers=watchers, workers=workers, on=on)
@@ -362,6 +365,7 @@ class InfoGraph(GraphNetwork):
         What the loop makes of the network is what `transform` uses.
         """
         known = check_enough(self._start(graphs))
+        self.n_graphs_ = len(known)
         return self.network_, self._source(known)
 
     def _fit(
@@ -376,7 +380,7 @@ class InfoGraph(GraphNetwork):
         workers: int = 1,
         on: str = "local",
     ) -> tuple[loop.AnyBatcher, GraphSet]:
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        if isinstance(workers, bool) or not isinstance(workers, Integral) or workers < 1:
             raise InvalidParameter(f"workers={workers!r}: expected 1 or more")
         if on != "local" and on.partition("://")[0] != "ray":
             raise InvalidParameter(f"on={on!r}: expected 'local', 'ray', or such as 'ray://host:10001'")
@@ -389,13 +393,13 @@ class InfoGraph(GraphNetwork):
             order = loop.cut(np.arange(len(known)), source.sizes, self.batch_size, loop.MAX_NODES, least=2)
             loop.collect_statistics(self.network_, self._encode, map(source.batch, order))
             return source, known
-        identity = {
-            **self._run_settings(),
-            "graphs": len(known),
-            **({"checksum of the graphs": fingerprint(known)} if checkpoint is not None else {}),
-            **({"earlier epochs": earlier} if earlier else {}),
-            **({"held out": len(held_out(len(known), self.random_state)[1])} if epochs == "auto" else {}),
-        }
+        identity = self._run_settings() | {"graphs": len(known)}
+        if checkpoint is not None:
+            identity["checksum of the graphs"] = fingerprint(known)
+        if earlier:
+            identity["earlier epochs"] = earlier
+        if epochs == "auto":
+            identity["held out"] = len(held_out(len(known), self.random_state)[1])
         most = MOST_EPOCHS if epochs == "auto" else epochs
         run: dict[str, Any] = {"epochs": most, "seed": self.random_state, "earlier": earlier}
         run |= {"identity": identity, "checkpoint": checkpoint, "resume": resume, "clip": self.clip}
@@ -428,7 +432,6 @@ class InfoGraph(GraphNetwork):
         own: Callable[[IntArray], IntArray] = lambda graphs: graphs,
     ) -> tuple[loop.Loader, Callable[[], Epoch] | None]:
         """Batches to train on and, where some graphs are held out, what these say after an epoch."""
-        batches = partial(loop.cut, sizes=source.sizes, batch_size=self.batch_size, max_nodes=loop.MAX_NODES)
         chosen, others = held_out(len(source.sizes), self.random_state) if auto else (None, None)
         loader = loop.graph_loader(
             source, self.batch_size, self.random_state, among=chosen, least=least, own=own
@@ -441,7 +444,7 @@ class InfoGraph(GraphNetwork):
             totals = np.zeros(2)
             with norms_with_momentum(self.network_, 0.0):  # by their own statistics: running ones lag behind
                 self.network_.train()
-                for graphs in batches(others, least=least):
+                for graphs in loop.cut(others, source.sizes, self.batch_size, loop.MAX_NODES, least):
                     loss, shown = self.objective_.loss(self.network_, source.batch(own(graphs)))
                     totals += len(graphs) * np.array([float(all_sum(loss)), float(shown.get("mi", math.nan))])
                 self.network_.eval()
@@ -530,8 +533,10 @@ class InfoGraph(GraphNetwork):
 
     @property
     def scores_nodes(self) -> bool:
-        """Whether there is a discriminator for `score_nodes`: an encoder alone has none."""
-        return hasattr(self, "network_") and not self._alone
+        """Whether there is a discriminator for `score_nodes`: an encoder alone has none, nor have some of
+        your own objectives.
+        """
+        return "local_global" in getattr(self, "network_", ()) and not self._alone
 
     def score_nodes(self, graphs: Any) -> NDArray[np.float32]:
         """T(h_u, H(G)) of every node, graph after graph: which parts of a graph speak for it. (N,)."""
@@ -540,6 +545,8 @@ class InfoGraph(GraphNetwork):
             raise InvalidParameter(
                 "this model is an encoder alone: fit it, with warm_start=True, to score nodes"
             )
+        if not self.scores_nodes:
+            raise InvalidParameter("the objective of this model has no discriminator to score nodes by")
         contrast = cast(LocalGlobal, self.network_["local_global"])
 
         def score(batch: Batch) -> Tensor:
@@ -602,7 +609,7 @@ class InfoGraph(GraphNetwork):
     def _fitted_settings(self) -> dict[str, Any]:
         made: dict[str, Any] = {"objective": self.objective_} if self.objective == "auto" else {}
         made |= {} if self.init_from == "auto" else {"init_from": None}
-        return {**self._built, "encoder": self.encoder_, **made}
+        return {**super()._fitted_settings(), **self._built, "encoder": self.encoder_, **made}
 
     def _facts(self) -> dict[str, str]:
         facts = {"makes of a graph": f"a vector of {self._n_features_out} numbers"}

@@ -70,7 +70,9 @@ class ErrorBars:
             told = np.column_stack([near, wrong[:, target]])
             weights, bias, _ = least_squares(told, logs[:, target : target + 1])
             hardness[:, target] = [bias[0], *weights[:, 0]]
-        far = float(np.quantile(plain._distances(points, alone=False)[:, 0], FAR)) if len(points) > 1 else 0.0
+        far = (
+            float(np.quantile(plain._nearest(points, alone=False)[0][:, 0], FAR)) if len(points) > 1 else 0.0
+        )
         return cls(mean, axes, points, errors, hardness, far)
 
     def widths(self, vectors: Vectors, level: float) -> Floats:
@@ -83,12 +85,12 @@ class ErrorBars:
 
     def unlike(self, vectors: Vectors) -> NDArray[np.bool_]:
         """Which graphs are farther from all of these than nearly all of these from each other. (G,)."""
-        return np.asarray(self._distances(self.place(vectors))[:, 0] > self.far)
+        return np.asarray(self._nearest(self.place(vectors))[0][:, 0] > self.far)
 
     def met(self, vectors: Vectors) -> NDArray[np.bool_]:
         """Which graphs have the vector of one of these, to rounding. (G,)."""
         places = self.place(vectors)
-        apart = places - self.points[self._nearest(places, True)[1][:, 0]]  # no cancellation, as in squares
+        apart = places - self.points[self._nearest(places)[1][:, 0]]  # no cancellation, as in squares
         return np.asarray(np.linalg.norm(apart, axis=1) < SAME * self.far)
 
     def place(self, vectors: Vectors) -> Floats:
@@ -105,24 +107,27 @@ class ErrorBars:
 
         Not `alone`: places are those of the graphs themselves, none of which is its own neighbour.
         """
-        distances, nearest = self._nearest(places, alone)
+        distances, nearest = self._nearest(places, alone=alone)
         if not nearest.shape[1]:  # the only graph
             return np.zeros(len(places)), np.zeros((len(places), self.errors.shape[1]))
         near = np.log(distances[:, :NEAR].mean(axis=1) + 1e-6)
         errors = np.where(np.isnan(self.errors), _usual(self.errors), self.errors)
         return near, np.log(errors[nearest].mean(axis=1) + _least(self.errors))
 
-    def _distances(self, places: Floats, *, alone: bool = True) -> Floats:
-        return self._nearest(places, alone)[0]
-
-    def _nearest(self, places: Floats, alone: bool) -> tuple[Floats, NDArray[np.int64]]:
+    def _nearest(self, places: Floats, *, alone: bool = True) -> tuple[Floats, NDArray[np.int64]]:
         """Distances to the nearest graphs, nearest first, and which they are. (G, NEIGHBOURS)."""
-        squares = (places**2).sum(1)[:, None] + (self.points**2).sum(1) - 2 * places @ self.points.T
-        if not alone:
-            np.fill_diagonal(squares, np.inf)
         count = min(NEIGHBOURS, len(self.points) - (not alone))
-        nearest = np.argsort(squares, axis=1, kind="stable")[:, :count]
-        return np.sqrt(np.maximum(np.take_along_axis(squares, nearest, axis=1), 0)), nearest
+        distances = np.empty((len(places), count))
+        nearest = np.empty(distances.shape, np.int64)
+        for start in range(0, len(places), MOST):  # of all at once the table takes 60 kB per graph
+            some = places[start : start + MOST]
+            squares = (some**2).sum(1)[:, None] + (self.points**2).sum(1) - 2 * some @ self.points.T
+            if not alone:  # these are the points, which are never more than a block
+                np.fill_diagonal(squares, np.inf)
+            first = np.argsort(squares, axis=1, kind="stable")[:, :count]
+            nearest[start : start + MOST] = first
+            distances[start : start + MOST] = np.take_along_axis(squares, first, axis=1)
+        return np.sqrt(np.maximum(distances, 0)), nearest
 
 
 def conformal_quantile(scores: Floats, level: float, name: str = "interval") -> float:
@@ -131,7 +136,7 @@ def conformal_quantile(scores: Floats, level: float, name: str = "interval") -> 
         raise InvalidParameter(f"{name}={level!r}: expected a share such as 0.9")
     place = math.ceil(level * (len(scores) + 1))
     if place > len(scores):
-        needed = math.ceil(level / (1 - level))
+        needed = math.ceil(round(level / (1 - level), 6))  # 9 for 0.9, not 10 by rounding
         raise InvalidParameter(
             f"{name}={level:g} needs the errors of at least {needed} graphs that the model did not learn "
             f"from; there are {len(scores)}: label or hold out more, or ask for less"

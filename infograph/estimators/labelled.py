@@ -22,11 +22,12 @@ from infograph.data.convert import as_graphset
 from infograph.data.fingerprints import descriptor_names
 from infograph.data.graphset import GraphSet, IntArray, fingerprint
 from infograph.data.labels import check_unlabelled
+from infograph.data.molecules import ELEMENT
 from infograph.data.schema import Category
 from infograph.data.targets import ClassTargets, Targets
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
 from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
-from infograph.estimators.base import BadRows, Compute, GraphPredictor
+from infograph.estimators.base import BadRows, Compute, GraphPredictor, reread
 from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
 from infograph.estimators.folder import State, carried_folder
 from infograph.estimators.infograph import AS_LEARNED, CARRIED, SEED, GraphNetwork, InfoGraph, check_enough
@@ -58,7 +59,6 @@ AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
 MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
 SCHEDULES: dict[str, Any] = {"cosine": Cosine, "plateau": Plateau}
-ELEMENT = "element"  # its categories are the periodic table, so that all sets of molecules look alike
 
 
 class Judged(NamedTuple):
@@ -244,6 +244,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """
         check_parameters(self)
         check_unlabelled(self.unlabelled)
+        graphs = reread(graphs)
         if self.thaw_after and self.init_from is None and not isinstance(self._parts()["objective"], Vectors):
             raise InvalidParameter(
                 f"thaw_after={self.thaw_after} would leave an encoder with fresh weights as it is: say with "
@@ -256,15 +257,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             )
         known, make_encoder = self._start(graphs, watchers)
         targets = self._targets(y, check_enough(known))
-        labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(known))
-        held_out: tuple[GraphSet, AnyTargets] | None = None
-        if isinstance(validation, tuple) and len(validation) == 2:
-            given = as_graphset(validation[0], schema=self.schema_)
-            held_out = given, self._targets_like(targets, validation[1], given)
-        elif validation is not None:
-            chosen = hold_out(validation, targets, labelled, self.random_state)
-            labelled, everyone = np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen)
-            held_out = known[chosen], targets.of(chosen)
+        labelled, everyone, held_out = self._divided(known, targets, validation)
         self.offset_ = self._offset_of(known, targets, labelled)
         values, task = self._learnable(self._rest(targets, known), labelled)
         self.models_, self.history_, self._elements = [], [], elements_of(known[labelled])
@@ -285,6 +278,20 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             self._calibrate(Judged(*held_out, outputs), known[everyone])
         del self._unseen
         return self
+
+    def _divided(
+        self, known: GraphSet, targets: AnyTargets, validation: Any
+    ) -> tuple[IntArray, IntArray, tuple[GraphSet, AnyTargets] | None]:
+        """Who is learned from with labels, who with or without them, and what is held out."""
+        labelled, everyone = np.flatnonzero(targets.labelled), np.arange(len(known))
+        if validation is None:
+            return labelled, everyone, None
+        if isinstance(validation, tuple) and len(validation) == 2:
+            given = as_graphset(validation[0], schema=self.schema_)
+            return labelled, everyone, (given, self._targets_like(targets, validation[1], given))
+        chosen = hold_out(validation, targets, labelled, self.random_state)
+        held_out = known[chosen], targets.of(chosen)
+        return np.setdiff1d(labelled, chosen), np.setdiff1d(everyone, chosen), held_out
 
     def _fit_members(
         self, data: Data, watchers: Sequence[Watcher], checkpoint: str | Path | None, keep: dict[str, Any]
@@ -509,10 +516,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
 def elements_of(graphs: GraphSet) -> list[str]:
     """The elements that occur in molecules an encoder sees them of; none in other graphs."""
-    column = graphs.schema.column("node", ELEMENT)
+    column = graphs.schema.column("node", ELEMENT.name)
     if column is None or not column.used or column.kind != "categorical":
         return []
-    found = np.unique(graphs.node[ELEMENT])
+    found = np.unique(graphs.node[ELEMENT.name])
     return [str(column.categories[code]) for code in found.tolist() if code != column.unknown]
 
 
@@ -520,6 +527,6 @@ def has_others(graphs: GraphSet, elements: Sequence[str]) -> NDArray[np.bool_]:
     """Which molecules have an element beside these; no other graphs. (G,)."""
     if not elements:
         return np.zeros(len(graphs), bool)
-    categories: Any = getattr(graphs.schema.column("node", ELEMENT), "categories", ())
+    categories: Any = getattr(graphs.schema.column("node", ELEMENT.name), "categories", ())
     other = np.array([*(each not in elements for each in categories), True])  # the last one is unknown
-    return np.bincount(graphs.node_graph, other[graphs.node[ELEMENT]], len(graphs)) > 0
+    return np.bincount(graphs.node_graph, other[graphs.node[ELEMENT.name]], len(graphs)) > 0

@@ -79,13 +79,6 @@ def train_network(
         network["averaged"] = copy.deepcopy(predictor).requires_grad_(False)
     judged: Any = network["averaged"] if model.averaging is not None else predictor
     model.models_.append(judged)
-    validate: Callable[[], Epoch] | None = None
-    if held_out is not None:
-        graphs, targets = held_out
-        asked = source_of(model, judged.encoder, graphs)
-
-        def validate() -> Epoch:
-            return model._figures(model._finish(compute(judged, asked, judged), graphs), targets)
 
     def after_update(number: int) -> None:
         objective.after_update(network, number)
@@ -102,12 +95,24 @@ def train_network(
         rate=lambda errors: schedule.rate(model.lr, errors, model.epochs),
         stop_after=None if held_out is None else model.early_stopping,
         clip=model.clip,
-        validate=validate,
+        validate=None if held_out is None else _validation(model, judged, *held_out),
         after_update=after_update,
         watchers=watchers,
         model=model,
         **keep,
     )
+
+
+def _validation(
+    model: SemiSupervised, judged: Predictor, graphs: GraphSet, targets: Targets | ClassTargets
+) -> Callable[[], Epoch]:
+    """What says how good a network is on graphs that were held out."""
+    source = source_of(model, judged.encoder, graphs)
+
+    def validate() -> Epoch:
+        return model._figures(model._finish(compute(judged, source, judged), graphs), targets)
+
+    return validate
 
 
 def _loader(model: SemiSupervised, objective: Objective, data: Data, source: Any, seed: int) -> Loader:
@@ -163,7 +168,7 @@ def source_of(model: SemiSupervised, encoder: GraphEncoder, graphs: GraphSet, gi
     source = encoder.source(graphs, device)
     if not model._descriptors or model.inputs_:
         return source
-    rows = given["descriptors"] if "descriptors" in given else part_of(model, "descriptors", graphs, encoder)
+    rows = given["descriptors"] if "descriptors" in given else descriptors_of(model, graphs)
     return Described(source, rows, device)
 
 
@@ -212,10 +217,15 @@ def part_of(
     if part == "fingerprints":
         return np.log1p(morgan_fingerprints(graphs, counts=True).astype(np.float32))
     if part == "descriptors":
-        found = rdkit_descriptors(graphs, model._descriptors)
-        return np.asarray(np.sign(found) * np.log1p(np.abs(found)))
+        return descriptors_of(model, graphs)
     encode = lambda batch: encoder.vectors(encoder(batch), batch)[batch.which]  # noqa: E731
     return compute(encoder, encoder.source(graphs, choose_device(model.device)), encode, tell=tell)
+
+
+def descriptors_of(model: SemiSupervised, graphs: GraphSet) -> NDArray[Any]:
+    """RDKit's descriptors of every graph, on a logarithmic scale. (G, F)."""
+    found = rdkit_descriptors(graphs, model._descriptors)
+    return np.asarray(np.sign(found) * np.log1p(np.abs(found)))
 
 
 def _described(model: SemiSupervised, graphs: GraphSet, watchers: Sequence[Watcher]) -> NDArray[Any]:
@@ -223,7 +233,7 @@ def _described(model: SemiSupervised, graphs: GraphSet, watchers: Sequence[Watch
     tell, found = _teller("descriptors", watchers), []
     for start in range(0, len(graphs), CHUNK):
         some = graphs[start : start + CHUNK]
-        found.append(part_of(model, "descriptors", some, cast(Any, None)))
+        found.append(descriptors_of(model, some))
         tell(start + len(some), len(graphs))
     return np.concatenate(found)
 

@@ -18,7 +18,7 @@ from infograph.data.graphset import GraphSet, IntArray, pointer, ranges
 from infograph.data.joining import concatenate, recode
 from infograph.data.molecules import BOND, ELEMENT, SMILES, from_molecules
 from infograph.data.schema import Schema
-from infograph.estimators.members import network_outputs, part_of
+from infograph.estimators.members import descriptors_of, network_outputs
 
 if TYPE_CHECKING:
     from infograph.estimators.labelled import SemiSupervised
@@ -42,7 +42,7 @@ def contributions(model: SemiSupervised, graphs: GraphSet) -> Floats:
     parts = model.inputs_.split("+") if model.inputs_ else []
     fixed = {}
     if "descriptors" in parts or (model._descriptors and not parts):
-        fixed["descriptors"] = part_of(model, "descriptors", graphs, model._encoder)
+        fixed["descriptors"] = descriptors_of(model, graphs)
     atoms = _atoms(graphs) if "fingerprints" in parts else None
     whole = _predicted(model, graphs, fixed)
     told = np.zeros(0, np.int64)

@@ -19,8 +19,6 @@ from infograph.nn.batch import Batch, SparseMatrix, per_node
 
 Readout = Literal["sum", "mean", "max", "log"]
 NodeFeatures = Literal["auto", "constant", "degree", "degrees"]
-
-
 Weights = Literal["torch", "xavier"]
 
 
@@ -125,7 +123,8 @@ class NodeBatcher:
 
     def batch(self, graphs: IntArray, *, nodes: bool = False) -> NodeBatch:
         """The batch of `graphs`, positions in the GraphSet."""
-        chosen = self.graphs[np.asarray(graphs)]
+        graphs = np.asarray(graphs)
+        chosen = self.graphs[graphs]
         rows, _ = ranges(self.graphs.node_ptr, graphs)
         arcs, _ = ranges(self.graphs.edge_ptr, graphs)
         attributes = self._edge_table[self._edge_code[arcs]] if self._edge_table.shape[1] else None

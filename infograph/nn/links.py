@@ -20,6 +20,7 @@ from infograph.data.schema import Schema
 from infograph.nn.batch import Batch, per_node
 
 MANY = 64  # kinds of edges, beyond which their one-hot inputs are treated like continuous values
+KINDS = ("categorical", "float")  # of edge columns, in the order of their inputs
 Floats = NDArray[np.float32]
 
 
@@ -42,10 +43,11 @@ class LinkBatch(Batch):
         return replace(self, **floats)
 
 
-def link_width(schema: Schema) -> int:
-    """Inputs per edge that a `LinkBatcher` gives an encoder: the edge columns, and the distance."""
-    position = schema.position
-    return sum(c.encoded_width for c in schema.features("edge")) + int(position is not None and position.used)
+def link_widths(schema: Schema) -> list[int]:
+    """Inputs per edge that a `LinkBatcher` gives an encoder: of categories, of numbers, and the distance."""
+    columns, position = schema.features("edge"), schema.position
+    own = [column.encoded_width for kind in KINDS for column in columns if column.kind == kind]
+    return own + [1] * (position is not None and position.used)
 
 
 class LinkBatcher:
@@ -126,8 +128,7 @@ def _edge_inputs(graphs: GraphSet, *, pairs: bool) -> tuple[IntArray, Floats, Fl
     Where all pairs are joined, kind 0 stands for pairs without an arc.
     """
     columns = graphs.schema.features("edge")
-    fixed = [column for column in columns if column.kind == "categorical"]
-    floats = [column for column in columns if column.kind == "float"]
+    fixed, floats = ([column for column in columns if column.kind == kind] for kind in KINDS)
     kind: IntArray = np.zeros(graphs.n_edges, np.int64)
     table = np.zeros((1, 0), np.float32)
     values = _side_by_side([c.encode(graphs.edge[c.name]) for c in floats], graphs.n_edges)

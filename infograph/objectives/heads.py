@@ -101,12 +101,18 @@ class Kernel(nn.Module):
             self.register_buffer(name, torch.as_tensor(value, dtype=torch.float32).contiguous())
 
     def forward(self, vectors: Tensor) -> Tensor:
-        return torch.exp(-self.gamma * _distances(vectors, self.points)) @ self.weights + self.bias
+        return _rbf(vectors, self.points, self.gamma) @ self.weights + self.bias
 
 
-def _distances(a: Tensor, b: Tensor) -> Tensor:
-    """Squared. (n, D), (m, D) -> (n, m)."""
-    return (a.square().sum(1)[:, None] + b.square().sum(1) - 2 * a @ b.T).clamp_min(0)
+def _rbf(a: Tensor, b: Tensor, gamma: Tensor | float) -> Tensor:
+    """`exp(-gamma |a_i - b_j|^2)`. (n, D), (m, D) -> (n, m)."""
+    squares = (a.square().sum(1)[:, None] + b.square().sum(1) - 2 * a @ b.T).clamp_min(0)
+    return torch.exp(-gamma * squares)
+
+
+def _usual_gamma(rows: Tensor) -> float:
+    """scikit-learn's "scale"."""
+    return 1 / (rows.shape[1] * max(float(rows.var(correction=0)), 1e-12))
 
 
 def linear(weights: Floats, bias: Floats) -> nn.Linear:
@@ -130,14 +136,14 @@ def _gp(vectors: Floats, wanted: Floats, seed: int) -> Fit:
 
     first = Standardised.of(vectors)
     rows = torch.from_numpy(_apply(first, vectors))
-    usual = 1 / (rows.shape[1] * max(float(rows.var(correction=0)), 1e-12))
+    usual = _usual_gamma(rows)
     drawn = np.random.default_rng(seed).permutation(len(rows))
 
     def fit(among: NDArray[np.int64], points: Tensor, width: float) -> tuple[float, Fit]:
         """With points as landmarks: features are such that their products are kernel values (Nystroem)."""
         gamma = width * usual
-        own = torch.exp(-gamma * _distances(points, points)).numpy() + JITTER * np.eye(len(points))
-        across = torch.exp(-gamma * _distances(rows[among], points)).numpy()  # (n, m)
+        own = _rbf(points, points, gamma).numpy() + JITTER * np.eye(len(points))
+        across = _rbf(rows[among], points, gamma).numpy()  # (n, m)
         root = np.linalg.cholesky(own)
         features = solve_triangular(root, across.T, lower=True).T
         weights, bias, unseen = least_squares(features, wanted[among])
@@ -211,8 +217,8 @@ def _svm(vectors: Floats, wanted: Floats, seed: int) -> Fit:
 
     first = Standardised.of(vectors)
     rows = torch.from_numpy(_apply(first, vectors))
-    gamma = 1 / (rows.shape[1] * max(float(rows.var(correction=0)), 1e-12))
-    kernel = torch.exp(-gamma * _distances(rows, rows)).numpy()
+    gamma = _usual_gamma(rows)
+    kernel = _rbf(rows, rows, gamma).numpy()
     weights, bias, unseen = np.zeros(wanted.shape), np.zeros(wanted.shape[1]), np.zeros(wanted.shape)
     for column, values in enumerate(wanted.T):
         known = np.flatnonzero(~np.isnan(values))

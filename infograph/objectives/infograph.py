@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from infograph.errors import InvalidParameter
-from infograph.nn.batch import Batch
+from infograph.nn.batch import Batch, ColourBatch
 from infograph.nn.encoder import GraphEncoder, xavier
 from infograph.nn.norm import WeightedBatchNorm, all_sum
 from infograph.objectives.bounds import BOUNDS, Bound
@@ -92,11 +92,11 @@ class MutualInformation(Spec):
         found = net.local_global(states, vectors, batch)
         total, shown = found.loss, {"mi": found.information, "accuracy": found.accuracy}
         if self.prior:
-            shown["prior"] = net.prior(vectors, batch.copies)
-            total = total + self.prior * shown["prior"]
+            prior = net.prior(vectors, batch.copies)
+            total, shown["prior"] = total + self.prior * prior, all_sum(prior)
         if self.colours:
-            shown["colours"] = net.colours(vectors, batch)
-            total = total + self.colours * shown["colours"]
+            colours = net.colours(vectors, batch)
+            total, shown["colours"] = total + self.colours * colours, all_sum(colours)
         return LossTerms(total, shown)
 
 
@@ -152,18 +152,20 @@ class ColourDecoder(nn.Module):
         super().__init__()
         self.norm, self.head = WeightedBatchNorm(dim), nn.Linear(dim, self.ROUNDS * self.BUCKETS)
 
-    def forward(self, vectors: Tensor, batch: Any) -> Tensor:
-        """Distinct graphs (G, dim) of a batch of colours -> scalar."""
+    def forward(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """Distinct graphs (G, dim) of a batch of colours -> scalar, of workers each its share."""
+        if not isinstance(batch, ColourBatch):
+            raise InvalidParameter("colours: only encoder='gin' makes batches that have them; leave it at 0")
         wanted = torch.from_numpy(self.sketch(batch)).to(vectors)  # (G, F)
-        weight = (batch.copies / batch.copies.sum()).to(vectors.dtype)[:, None]
-        wanted = wanted - (weight * wanted).sum(0)
-        spread = (weight * wanted.square()).sum(0)
+        weight = (batch.copies / all_sum(batch.copies.sum())).to(vectors.dtype)[:, None]
+        wanted = wanted - all_sum((weight * wanted).sum(0))
+        spread = all_sum((weight * wanted.square()).sum(0))
         varies = spread > 1e-9
         wanted = wanted[:, varies] / spread[varies].sqrt()
         missed = self.head(self.norm(vectors, batch.copies))[:, varies] - wanted
         return cast(Tensor, (weight * missed.square()).sum(0).mean())
 
-    def sketch(self, batch: Any) -> NDArray[np.float32]:
+    def sketch(self, batch: ColourBatch) -> NDArray[np.float32]:
         """What is to be given back, not yet standardised. (G, ROUNDS * BUCKETS)."""
         counts = batch.source.colouring.graph_counts
         found = np.zeros((len(batch.distinct), self.ROUNDS, self.BUCKETS), np.float32)

@@ -11,6 +11,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from infograph.errors import InvalidParameter
+from infograph.nn.encoder import GraphEncoder
+from infograph.objectives.contrast import LocalGlobal
 from infograph.objectives.discriminator import FeedForward
 from infograph.objectives.infograph import MutualInformation
 from infograph.objectives.objective import LossTerms, MakePredictor, Objective, Step, Task
@@ -25,7 +28,7 @@ class InfoGraphWithLabels(Objective):
 
     Args:
         lam: lambda; the paper searches 1e-3, 1e-4, 1e-5.
-        information: the unsupervised term.
+        information: the unsupervised term, without `prior` and `colours`.
     """
 
     lam: float = 1e-3
@@ -39,7 +42,7 @@ class InfoGraphWithLabels(Objective):
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
         predictor = make_predictor()
-        local_global = self.information.local_global(predictor.encoder)
+        local_global = _contrast(self.information, predictor.encoder)
         return nn.ModuleDict({"predictor": predictor, "local_global": local_global})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
@@ -64,7 +67,7 @@ class InfoGraphStar(Objective):
             only, as the authors' code does.
         transfer_scale: "graph" divides by |G_j| (Eq. 8), "mean" does not, as in the authors' code.
         detach_teacher: whether the term leaves the teacher alone; in the paper its gradients reach both.
-        information: the unsupervised term of the teacher.
+        information: the unsupervised term of the teacher, without `prior` and `colours`.
     """
 
     lam: float = 1e-3
@@ -83,7 +86,7 @@ class InfoGraphStar(Objective):
 
     def build(self, make_predictor: MakePredictor, task: Task) -> nn.ModuleDict:
         predictor, teacher = make_predictor(), make_predictor().encoder
-        local_global = self.information.local_global(teacher)
+        local_global = _contrast(self.information, teacher)
         projections = nn.ModuleList(
             nn.ModuleList([FeedForward(dim, teacher.dim), FeedForward(dim, teacher.dim)])
             for dim in teacher.level_dims
@@ -114,6 +117,18 @@ class InfoGraphStar(Objective):
         if self.transfer == "all":
             return list(range(n_layers))
         return [n_layers - 1 if self.transfer == "last" else int(torch.randint(n_layers, ()))]
+
+
+def _contrast(information: Any, encoder: GraphEncoder) -> LocalGlobal:
+    """The unsupervised term for an encoder; terms that would not be part of the loss are refused."""
+    for name in ("prior", "colours"):
+        if getattr(information, name, 0.0):
+            raise InvalidParameter(
+                f"{name}={getattr(information, name)}: this term is there without labels only, in InfoGraph; "
+                f"leave it at 0"
+            )
+    made: LocalGlobal = information.local_global(encoder)
+    return made
 
 
 def transfer_loss(scores: Tensor, sizes: Tensor, scale: TransferScale) -> Tensor:

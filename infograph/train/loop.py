@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from threading import RLock
@@ -106,9 +107,7 @@ def train(
             run = {"identity": dict(identity), "history": history}
             write_checkpoint(checkpoint, network, optimiser, run, best)
 
-    def update(loss: Tensor, epoch: int) -> None:
-        _update(optimiser, loss, epoch, clip)
-
+    update = partial(_update, optimiser, clip)
     last, name = earlier + epochs, type(model or network).__name__
     shared = checkpoint is None or not writes
     alone = nullcontext() if shared else locked(Path(str(checkpoint)) / f"{FILE}{LOCK}", busy)
@@ -189,7 +188,7 @@ def _figure(value: Tensor) -> Any:
     return float(value.detach()) if value.device.type == "cpu" else value.detach()
 
 
-def _update(optimiser: torch.optim.Optimizer, loss: Tensor, epoch: int, clip: float | None) -> None:
+def _update(optimiser: torch.optim.Optimizer, clip: float | None, loss: Tensor, epoch: int) -> None:
     if loss.device.type == "cpu" and not torch.isfinite(loss.detach()):
         raise _diverged(loss.item(), epoch, optimiser.param_groups[0]["lr"])
     optimiser.zero_grad(set_to_none=True)

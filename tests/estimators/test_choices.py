@@ -12,10 +12,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch.nn.functional import cross_entropy
 
 import infograph
-from infograph import GIN, InfoGraphClassifier, InfoGraphRegressor, as_graphset
+from infograph import GIN, InfoGraph, InfoGraphClassifier, InfoGraphRegressor, as_graphset
 from infograph.errors import InvalidParameter, InvalidTarget
+from infograph.estimators import choosing
 from infograph.objectives.objective import Classification, Tasks
 from infograph.objectives.vectors import Vectors
+from infograph.progress import AREA
 
 RINGS = ("c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCNCC1", "c1ccoc1", "C1CCOC1")
 TAILS = ("", "C", "O", "N", "CO", "OC(=O)", "N#CC", "ClC", "CC(C)C", "F", "CCN", "OC")
@@ -50,6 +52,28 @@ def test_auto_is_the_candidate_with_the_least_error_on_held_out_graphs(graphs, t
     assert judged.errors_["vectors"] == pytest.approx(expected, rel=1e-5)
     again = InfoGraphRegressor("infograph*", **QUICK).fit(graphs, WEIGHT)
     assert (again.chosen_, again.inputs_, again.errors_) == ("", "", {})
+
+
+def test_auto_starts_from_a_model_that_is_an_object(graphs):
+    start = InfoGraph(8, GIN(layers=2), epochs=1).fit(graphs)
+    model = InfoGraphRegressor(init_from=start, **QUICK).fit(graphs, WEIGHT)
+    alone = InfoGraphRegressor(model.chosen_, init_from=start, **QUICK).fit(graphs, WEIGHT)
+    assert model._encoder.dim == 8 and np.array_equal(model.predict(graphs), alone.predict(graphs))
+
+
+def test_what_can_be_read_once_is_enough(graphs):
+    model, expected = (InfoGraphRegressor(RIDGE).fit(each, WEIGHT) for each in (iter(SMILES), SMILES))
+    assert np.array_equal(model.predict(SMILES), expected.predict(SMILES))
+    frame = model.set_output(transform="pandas").transform(iter(SMILES))
+    assert frame.index.tolist() == list(range(len(SMILES)))
+
+
+def test_the_error_of_a_choice_is_the_mean_over_networks():
+    records = [(1.0, 0.5), (1.0, 0.3), (1.0, 0.4), (2.0, 0.9), (2.0, 0.7)]
+    history = [{"model": model, "validation": error} for model, error in records]
+    assert choosing._error(history) == pytest.approx(0.5)
+    assert choosing._error([{**record, AREA: 0.6} for record in history]) == pytest.approx(0.4)
+    assert choosing._error([]) == np.inf  # of epochs=0
 
 
 def test_graphs_that_are_no_molecules_are_fitted_without_labels():
@@ -112,7 +136,7 @@ def test_probabilities_of_networks_are_cooled_by_validation_graphs(graphs):
     )
 
 
-def test_weights_of_classes(graphs):
+def test_weights_of_classes(graphs, tmp_path):
     outputs, codes = torch.randn(20, 2), torch.tensor([0] * 15 + [1] * 5)
     balanced = compute_class_weight("balanced", classes=np.array([0, 1]), y=codes.numpy())
     wanted = cross_entropy(outputs, codes, torch.from_numpy(balanced).float())
@@ -129,6 +153,11 @@ def test_weights_of_classes(graphs):
             InfoGraphClassifier(RIDGE, class_weight=weights).fit(graphs, HEAVY)
     with pytest.raises(InvalidParameter, match="is for classes"):
         InfoGraphRegressor(RIDGE, class_weight="balanced").fit(graphs, WEIGHT)
+    codes = np.where(HEAVY == "heavy", 7, 3)
+    numbers = InfoGraphClassifier(RIDGE, class_weight={7: share}).fit(graphs, codes)
+    again = infograph.load(numbers.save(tmp_path / "model"))  # JSON has texts for keys
+    assert again.class_weight == {7: share}
+    assert again.fit(graphs, codes).predict_proba(graphs) == pytest.approx(numbers.predict_proba(graphs))
 
 
 @pytest.mark.parametrize("objective", [RIDGE, "supervised", "infograph*", "mean-teacher", "vat"])
@@ -148,6 +177,16 @@ def test_several_columns_of_classes_with_gaps(objective, graphs, tmp_path):
     assert np.array_equal(infograph.load(tmp_path / "model").predict_proba(graphs), shares)
     with pytest.raises(InvalidTarget, match="the class 2 is not among those of the training"):
         model.score(graphs, np.where(known, 2.0, np.nan))
+
+
+def test_a_network_is_chosen_by_mistakes_where_no_column_has_both_classes(graphs):
+    table = np.column_stack([WEIGHT > 100, WEIGHT > 120]).astype(float)
+    judged = table[60:] * 0.0
+    judged[::3, 1] = np.nan
+    model = InfoGraphClassifier("supervised", **{**QUICK, "epochs": 6, "lr": 0.05})
+    model.fit(graphs[:60], table[:60], validation=(graphs[60:], judged))
+    wrong = (model.predict(graphs[60:]) != judged)[~np.isnan(judged)].mean()
+    assert min(record["validation"] for record in model.history_) == pytest.approx(wrong)
 
 
 def test_the_loss_of_several_columns_skips_gaps_and_weighs():

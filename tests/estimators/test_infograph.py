@@ -14,8 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from torch_geometric.nn import GINConv
 
 import infograph
-from infograph import GIN, InfoGraph, MutualInformation, UntrainedGIN, as_graphset, load_dataset
+from infograph import GIN, InfoGraph, LossTerms, MutualInformation, UntrainedGIN, as_graphset, load_dataset
 from infograph.errors import InvalidGraph, InvalidParameter, TrainingDiverged, UnknownCategoryWarning
+from infograph.estimators import distributed
+from infograph.io import read_json
 
 SMALL = {"dim": 12, "epochs": 2, "batch_size": 16, "encoder": GIN(layers=2, readout="sum")}
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C", "CCCl", "O=C=O", "CC#N"]
@@ -164,6 +166,22 @@ def test_settings_of_numpy_are_saved_and_resumed(mutag, tmp_path):
     np.testing.assert_array_equal(loaded.transform(mutag), model.transform(mutag))
 
 
+def test_settings_of_numpy_reach_the_workers(mutag, monkeypatch):
+    told = {}
+    monkeypatch.setattr(
+        distributed, "_train_here", lambda folder, *_: told.update(read_json(folder / "job.json"))
+    )
+    settings = {"clip": np.float32(0.5), "random_state": np.int64(3)}
+    InfoGraph(**SMALL, **settings).fit(mutag, workers=np.int64(2))
+    assert (told["seed"], told["clip"], told["epochs"]) == (3, 0.5, 2)
+
+
+def test_a_device_of_torch_is_saved_by_its_name(mutag, tmp_path):
+    model = InfoGraph(**SMALL, device=torch.device("cpu")).fit(mutag)
+    loaded = infograph.load(model.save(tmp_path / "model"))
+    assert loaded.device == "cpu" and np.array_equal(loaded.transform(mutag), model.transform(mutag))
+
+
 # ---- nodes, encoders, budgets
 
 
@@ -179,6 +197,24 @@ def test_nodes_have_vectors_and_scores(mutag):
     together = scores[mutag.node_ptr[3] : mutag.node_ptr[4]]
     tolerance = {"rtol": 1e-3, "atol": 1e-3 * np.abs(together).max()}
     np.testing.assert_allclose(model.score_nodes(mutag[3]), together, **tolerance)
+
+
+class WithoutPairs(MutualInformation):
+    """Vectors of length one, by nothing but their encoder."""
+
+    def build(self, encoder):
+        return torch.nn.ModuleDict({"encoder": encoder})
+
+    def loss(self, net, batch):
+        lengths = net.encoder.vectors(net.encoder(batch), batch).norm(dim=1)
+        return LossTerms((lengths - 1).square().mean(), {})
+
+
+def test_an_objective_without_discriminator_scores_no_nodes(mutag):
+    model = InfoGraph(**SMALL, objective=WithoutPairs()).fit(mutag)
+    assert not model.scores_nodes and InfoGraph(**SMALL).fit(mutag).scores_nodes
+    with pytest.raises(InvalidParameter, match="no discriminator to score nodes by"):
+        model.score_nodes(mutag)
 
 
 class OwnEncoder(torch.nn.Module):

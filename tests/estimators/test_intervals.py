@@ -58,6 +58,9 @@ def test_too_few_graphs_are_told_how_many_are_needed():
     assert np.isfinite(few.widths(draw(3, 1)[0], 0.9)).all()
     with pytest.raises(InvalidParameter, match=r"interval=0.95 needs .* at least 19 graphs .* there are 15"):
         few.widths(draw(3, 1)[0], 0.95)
+    with pytest.raises(InvalidParameter, match=r"interval=0.9 needs .* at least 9 graphs .* there are 8"):
+        ErrorBars.fit(*draw(8, 0)).widths(draw(3, 1)[0], 0.9)
+    assert np.isfinite(ErrorBars.fit(*draw(9, 0)).widths(draw(3, 1)[0], 0.9)).all()
     for level in (0, 1, 1.5, -0.1, 90, "0.9", True):
         with pytest.raises(InvalidParameter, match=r"expected a share such as 0\.9"):
             few.widths(draw(3, 1)[0], level)
@@ -92,6 +95,12 @@ def test_models_without_error_have_no_width_and_equal_graphs_are_fine():
         assert exact.widths(rows[:5], 0.9) == pytest.approx(0, abs=1e-9)
     _, errors = draw(50, 0)
     assert np.isfinite(ErrorBars.fit(np.ones((50, 4)), errors).widths(np.ones((2, 4)), 0.9)).all()
+
+
+def test_many_graphs_are_looked_at_block_by_block(bars):
+    points = draw(4_500, 3)[0]
+    parts = [bars.widths(part, 0.9) for part in (points[:2_000], points[2_000:])]
+    np.testing.assert_allclose(bars.widths(points, 0.9), np.concatenate(parts), rtol=1e-9)
 
 
 def test_what_is_far_is_unlike(bars):

@@ -21,6 +21,8 @@ from infograph import (
     InfoGraphClassifier,
     InfoGraphRegressor,
     InfoGraphStar,
+    MutualInformation,
+    Plateau,
     UntrainedGIN,
     load,
     load_dataset,
@@ -99,6 +101,10 @@ def judged_by_name(pair):
     return lambda: InfoGraphRegressor("infograph*", **QUICK).fit(graphs(), "a", validation=pair())
 
 
+class OwnSchedule(Plateau):
+    pass
+
+
 SETTINGS = [
     (unsupervised(dim=0), "'dim' parameter of InfoGraph .* Got 0"),
     (unsupervised(dim=3, encoder=GIN(layers=4)), "dim=3 is less than layers=4"),
@@ -118,6 +124,15 @@ SETTINGS = [
     (numbers(encoder="enn-s2s", dim=13), "dim=13: expected an even number"),
     (numbers(unlabelled=[1]), r"unlabelled=\[1\]: expected one label, such as -1 or '\?'"),
     (numbers(init_from=3), "init_from=3: expected a fitted InfoGraph"),
+    (lambda: numbers(init_from=counts())(), r"init_from=AtomCounts\(\): expected a fitted InfoGraph"),
+    (numbers(objective=InfoGraphStar(information=MutualInformation(prior=0.1))), "prior=0.1: this term"),
+    (
+        unsupervised(encoder="enn-s2s", edge_columns=[], objective=MutualInformation(colours=0.1)),
+        "colours: only encoder='gin' makes batches that have them",
+    ),
+    (lambda: InfoGraph(dim=8).fit(load_dataset("MUTAG")[:109], workers=11), "10 graphs that epochs='auto'"),
+    (lambda: InfoGraph(schedule=OwnSchedule()).fit(graphs(), workers=2), "code of your own cannot be sent"),
+    (lambda: classes(["a", "b"] * 12)().predict_set(graphs(), "0.9"), "coverage=0.9: how sure this model"),
     (lambda: InfoGraphRegressor("infograph*", **QUICK).fit(graphs()[:1], [1.0]), "needed"),
     (lambda: regressor().predict(graphs(), return_std=True), "one network and so no spread"),
     (numbers(validation=1.5), r"validation is 1\.5: expected a tuple \(graphs, y\), or a share"),

@@ -173,6 +173,39 @@ def test_inputs_that_are_new_leave_the_others_as_they_are():
     assert not np.allclose(platinum, carbon)
 
 
+def networks(node: dict[str, str], edge: dict[str, str]) -> list[nx.Graph]:
+    """Paths with some of these categories each; as many numbers on edges, and places in space."""
+    rng, made = np.random.default_rng(0), []
+    for size in (4, 5, 6, 7) * 3:
+        graph = nx.path_graph(size)
+        for place in graph:
+            graph.nodes[place].update({name: rng.choice([*kinds]) for name, kinds in node.items()})
+            graph.nodes[place]["pos"] = rng.normal(size=3).tolist()
+        for place in graph.edges:
+            graph.edges[place].update({name: rng.choice([*kinds]) for name, kinds in edge.items()})
+            graph.edges[place]["length"] = float(rng.normal())
+        made.append(graph)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("encoder", "node", "edge"),
+    [
+        ("enn-s2s", ["a", "pos"], ["c"]),  # the distance stands behind new bonds
+        ("enn-s2s", ["a"], ["length", "c"]),  # categories stand before numbers
+        (GIN(layers=2), ["a", "b"], ["c"]),  # nodes and edges have four inputs each, and then five
+    ],
+)
+def test_new_categories_of_nodes_and_edges_at_once(encoder, node, edge):
+    few = networks({"a": "pq", "b": "xy"}, {"c": "stuv"})
+    many = networks({"a": "pqr", "b": "xy"}, {"c": "stuvw"})
+    settings = {"dim": 12, "encoder": encoder, "node_columns": node, "edge_columns": edge}
+    start = InfoGraph(**settings, epochs=1).fit(few)
+    wider = InfoGraph(**settings, epochs=0, init_from=start).fit(many)
+    assert wider.schema_.column("edge", "c").categories == (*"stuvw",)
+    np.testing.assert_allclose(wider.transform(few), start.transform(few), atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("graphs", "settings"),
     [

@@ -48,6 +48,12 @@ def test_a_users_encoder_says_its_widths():
     assert NodeEncoder(TwoLayers("tensor"), SCHEMA).widths == [6]
 
 
+def test_batches_of_a_users_encoder_take_lists():
+    graphs = as_graphset([([(0, 1)], np.full((2, 3), number)) for number in range(4)])
+    source = NodeEncoder(TwoLayers(), SCHEMA).source(graphs)
+    assert torch.equal(source.batch([2, 1]).x, source.batch(np.array([2, 1])).x)
+
+
 @pytest.mark.parametrize(("result", "said"), [("short", r"\(1, 6\)"), ("none", r"returned \[\]")])
 def test_a_users_encoder_that_returns_something_else(result, said):
     with pytest.raises(InvalidParameter, match=said):

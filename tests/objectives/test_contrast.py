@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -158,6 +161,37 @@ def test_loss_and_gradients_of_drawn_patches(patches, most):
     )
     for slope, other in zip(slopes, wanted, strict=True):
         torch.testing.assert_close(slope, other, rtol=1e-8, atol=1e-12)
+
+
+def test_workers_share_the_loss_of_colours(monkeypatch):
+    """Two threads with half of the graphs each; what they find adds up to loss and gradient of all."""
+    torch.manual_seed(0)
+    graphs, decoder, vectors = load_dataset("MUTAG")[:9], ColourDecoder(6).double(), torch.randn(9, 6)
+    source = GIN(layers=2).build(graphs.schema, 8).source(graphs)
+    meet, given = threading.Barrier(2), {}
+
+    def all_sum(values):
+        if threading.current_thread() is threading.main_thread():
+            return values
+        given[threading.get_ident()] = values.detach()
+        meet.wait(60)
+        total = sum(given.values())
+        meet.wait(60)
+        return total
+
+    for module in ("nn.norm", "objectives.infograph"):
+        monkeypatch.setattr(f"infograph.{module}.all_sum", all_sum)
+
+    def outcome(batch):
+        own, kinds = copy.deepcopy(decoder), source.colouring.graph_kinds[batch.distinct]
+        loss = own(vectors[kinds].double(), batch)
+        return [loss.detach(), *torch.autograd.grad(loss, own.parameters())]
+
+    expected = outcome(source.batch(np.arange(9)))
+    with ThreadPoolExecutor(2) as threads:
+        shares = threads.map(outcome, [source.batch(part) for part in (np.arange(5), np.arange(5, 9))])
+    for whole, *parts in zip(expected, *shares, strict=True):
+        torch.testing.assert_close(sum(parts), whole, rtol=1e-6, atol=1e-9)
 
 
 def test_colours_are_given_back():

@@ -235,8 +235,9 @@ def test_an_own_loop_trains_what_the_estimator_uses(graphs):
     """`prepare` gives the network and its batches; the same updates give the weights of `fit`."""
     settings = {**SMALL, "epochs": 3, "batch_size": len(graphs)}
     expected = InfoGraph(**settings).fit(graphs)
-    model = InfoGraph(**settings)
+    model = InfoGraph(**settings).fit(graphs[:9])
     net, source = model.prepare(graphs)
+    assert model.n_graphs_ == len(graphs)
     optimiser = torch.optim.Adam(net.parameters(), lr=model.lr, fused=True)
     for epoch in range(3):
         net.train()
