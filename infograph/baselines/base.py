@@ -132,7 +132,8 @@ class Baseline(SavedAttributes, GraphTransformer):
         self._made = clone(self)
 
     def _card(self) -> str:
-        settings = "".join(f"- {name}: {value}\n" for name, value in self.get_params(deep=False).items())
+        fitted_with = {**self.get_params(deep=False), **self._fitted_settings()}
+        settings = "".join(f"- {name}: {value}\n" for name, value in fitted_with.items())
         fitted = f"Fitted to {self.n_graphs_:,} graphs.\n\n    infograph.load(folder).transform(graphs)"
         return f"# {type(self).__name__}\n\n{fitted}\n\n{settings}"
 

@@ -154,5 +154,4 @@ def _walk_labels(graphs: GraphSet, random_state: int) -> tuple[Tokens, Matrix]:
     _, first, code = np.unique(name, return_index=True, return_inverse=True)
     owner = np.broadcast_to(graphs.node_graph[:, None], known.shape)[known]
     counts = csr_matrix((np.ones(len(code)), (owner, code)), shape=(len(graphs), len(first)))
-    counts.sum_duplicates()
     return found[:, first], counts

@@ -25,7 +25,6 @@ class DocumentEmbedding(GraphEmbedding):
     and have one vector: `transform` of a fitted graph gives the vector of `fit_transform`. Any other graph's
     is inferred with the words fixed, from random numbers that its own words seed. Words that no fitted graph
     has are left out, and a graph without any known word gets zeros.
-
     """
 
     _values: ClassVar[Values] = {**GraphEmbedding._values, "epochs": ("epochs_", int)}

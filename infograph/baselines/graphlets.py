@@ -143,10 +143,8 @@ def _add_triangles(
     u: int, ptr: Ints, higher: Ints, targets: Ints, marks: Ints, at_node: Ints, at_edge: Ints, result: Ints
 ) -> None:
     """Triangles and four-cliques whose lowest node is u."""
-    mark, inner = (
-        marks[0],
-        marks[1],
-    )  # the arc from u to a higher neighbour; the last triangle base that a node closes
+    # the arc from u to a higher neighbour; the last triangle base that a node closes
+    mark, inner = marks[0], marks[1]
     for arc in range(higher[u], ptr[u + 1]):
         mark[targets[arc]] = arc
     for arc in range(higher[u], ptr[u + 1]):

@@ -24,7 +24,7 @@ class LocalTopologicalProfile(GraphEmbedding):
     Five are of nodes: the degree, and least, largest, mean and deviation of the neighbours' degrees (Cai and
     Wang 2018). Three are of edges: betweenness, the Jaccard index of the neighbourhoods of both ends, and the
     local degree score (Lindner et al. 2015). Labels, weights and directions are not looked at. A histogram
-    counts values in equal bins between the least and the largest one of the fitted graphs.
+    counts values in equal bins between 0 and the largest one of the fitted graphs.
 
     Args:
         n_bins: 50 in the paper.

@@ -146,9 +146,9 @@ class RandomWalk(FeatureKernel):
         return {**self.graphs_._asdict(), "squares": self.squares_}
 
     def _set_state(self, state: State) -> None:
-        labelled = "label" in state
-        parts = [state.pop(name) for name in LabelledGraphs._fields if labelled]
-        self.graphs_ = LabelledGraphs(*parts) if labelled else None
+        self.graphs_ = None
+        if "label" in state:
+            self.graphs_ = LabelledGraphs(*(state.pop(name) for name in LabelledGraphs._fields))
         super()._set_state(state)
 
 

@@ -91,7 +91,7 @@ def noise_table(counts: Ints) -> Nodes:
     """Words to draw negatives from: each as often as its count to the power 3/4 says."""
     running = np.cumsum(counts.astype(np.float64) ** 0.75)
     size = int(np.clip(20 * len(counts), 2**16, 2**24))
-    places = (np.arange(size) + 0.5) / size * running[-1]
+    places = (np.arange(size) + 0.5) / size * running.max(initial=0)
     return np.asarray(np.searchsorted(running, places, side="right"), np.int32)
 
 

@@ -24,7 +24,8 @@ F = TypeVar("F", bound=Callable[..., object])
 def compiled(function: F, *, fast: bool = False) -> F:
     """Compile a loop over arrays on its first call; without numba the call raises MissingExtra.
 
-    With `fast` sums of floats may be reordered: four times faster inner products.
+    With `fast` sums of floats may be reordered: four times faster inner products. A signal that comes while
+    the loop runs, such as Ctrl-C, raises what it always does, once the loop has ended.
     """
     try:
         import numba
@@ -35,7 +36,20 @@ def compiled(function: F, *, fast: bool = False) -> F:
             raise MissingExtra("numba", "baselines")
 
         return cast(F, missing)
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=fast)(function))
+    dispatcher = numba.njit(cache=True, nogil=True, fastmath=fast)(function)
+
+    @functools.wraps(function)
+    def call(*arguments: object) -> object:
+        try:
+            return dispatcher(*arguments)
+        except SystemError as error:  # numba's, once or twice around what the signal raised
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise cause from None
+
+    call._numba_type_ = dispatcher._numba_type_  # type: ignore[attr-defined]  # for other compiled loops
+    return cast(F, call)
 
 
 def compiled_fast(function: F) -> F:

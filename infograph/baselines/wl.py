@@ -71,7 +71,8 @@ class OptimalAssignment(WeisfeilerLehman):
         first = np.repeat(np.cumsum(times) - times, times)
         number = np.arange(times.sum()) - first  # 0 ... count - 1 of every entry
         width = int(times.max(initial=1))
-        levels, column = np.unique(np.repeat(counts.indices, times) * width + number, return_inverse=True)
+        entry = np.repeat(counts.indices.astype(np.int64), times)  # times the width 32 bits are too few
+        levels, column = np.unique(entry * width + number, return_inverse=True)
         ptr = np.concatenate([[0], np.cumsum(times)])[counts.indptr]
         expanded = csr_matrix((np.ones(len(column)), column, ptr), (counts.shape[0], len(levels)))
         colour, level = np.divmod(levels, width)

@@ -26,7 +26,7 @@ from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
 from infograph.evaluate.cross_validation import cross_predict, cross_validate
 from infograph.evaluate.evaluation import Evaluation
-from infograph.evaluate.inputs import Gram, check_protocol
+from infograph.evaluate.inputs import Gram, check_protocol, read_targets
 from infograph.evaluate.judges import SCORINGS
 from infograph.evaluate.methods import METHODS as METHODS
 from infograph.evaluate.methods import Method, blames_method, find_method, represent
@@ -142,7 +142,7 @@ def compare(
     check_protocol(labels, **judging)
     digest = hashlib.sha256("\n".join(map(str, labels)).encode()).hexdigest()[:16]
     about = {"graphs": fingerprint(graphs), "labels": digest, **protocol.about}
-    found: dict[str, Compared] = {}
+    found: dict[int, Compared] = {}  # by the method itself: estimators may have one name
 
     def announced() -> Iterator[Method]:
         for method in chosen:
@@ -171,9 +171,9 @@ def compare(
                 line = Compared(method.title, empty=result.reason)
             else:
                 line = _line(method, result)
-            found[method.name] = line
+            found[id(method)] = line
             watch(line.method, len(found), len(chosen), line.empty)
-    return Comparisons(found[method.name] for method in chosen)
+    return Comparisons(found[id(method)] for method in chosen)
 
 
 def head(rows: Sequence[Compared]) -> tuple[str, ...]:
@@ -221,8 +221,9 @@ def constant_line(graphs: GraphSet, labels: NDArray[Any], protocol: Protocol) ->
     judging = protocol.judging(graphs)
     scoring = check_protocol(labels, **judging)
     if SCORINGS[scoring].needs == "classes":
-        sizes = np.unique(labels, return_counts=True)[1]
-        share = 100 * float(sizes.max() / sizes.sum())
+        columns = read_targets(labels, scoring, None)[0].values.T
+        sizes = [np.unique(column[~np.isnan(column)], return_counts=True)[1] for column in columns]
+        share = 100 * float(np.mean([each.max() / each.sum() for each in sizes]))
         return Compared("majority class", share, paper=share)
     if SCORINGS[scoring].needs == "ranks":
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,6 +22,8 @@ from infograph.evaluate.inputs import (
     Representation,
     Source,
     Targets,
+    check_counts,
+    check_grids,
     check_names,
     fitting_judges,
     per_repeat,
@@ -98,30 +99,14 @@ def cross_validate(
         n_jobs: folds run at the same time, -1 for one per core. Each holds about 3 matrices of G x G float64.
         progress: called with (folds done, folds in all) after every fold.
     """
-    for name, value, least in (
-        ("repeats", repeats, 1),
-        ("folds", folds, 2),
-        ("inner_folds", inner_folds, 2),
-        ("random_state", random_state, 0),
-        ("max_iter", max_iter, 1),
-        ("logistic_max_iter", logistic_max_iter, 1),
-        *(("neighbours", k, 1) for k in neighbours),
-    ):
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-            raise InvalidParameter(f"{name} must be a whole number of at least {least}; {value!r} came")
-    if not (C and neighbours and all(0 < value < math.inf for value in C)):
-        raise InvalidParameter(
-            f"C and neighbours must be positive and finite; C={C}, neighbours={neighbours}"
-        )
+    counts = {"repeats": repeats, "folds": folds, "inner_folds": inner_folds, "random_state": random_state}
+    check_counts(**counts, max_iter=max_iter, logistic_max_iter=logistic_max_iter)
+    check_grids(C, neighbours)
     if n_jobs == 0:
         raise InvalidParameter("n_jobs=0 runs nothing; use -1 for all cores, or 1")
     given = representations if isinstance(representations, Mapping) else {"default": representations}
-    for source in given.values():
-        if hasattr(source, "fit_transform"):
-            raise InvalidParameter(
-                f"a {type(source).__name__} came: pass its vectors, model.fit_transform(graphs), or a "
-                f"function of the seed that makes them"
-            )
+    if not given:
+        raise InvalidParameter("representations is an empty mapping; pass at least one setting")
     targets, known = read_targets(y, scoring, groups)
     if not known.all():
         warnings.warn(
@@ -131,16 +116,7 @@ def cross_validate(
         )
     plan = plan_folds(targets, folds, inner_folds)
     wanted = check_names(classifiers)
-    costs = tuple(sorted({float(value) for value in C}))
-    known_judges = {
-        **{name: Judge(name, costs, int(max_iter)) for name in ("svm-rbf", "svm-linear", "svm")},
-        **{name: Judge(name, costs) for name in ("ridge", "ridge-rbf")},
-        "logistic": Judge("logistic", costs, int(logistic_max_iter)),
-        "knn": Judge("knn", tuple(sorted({int(k) for k in neighbours}))),
-        "forest": Judge("forest", (float(TREES),)),
-    }
-    if not given:
-        raise InvalidParameter("representations is an empty mapping; pass at least one setting")
+    known_judges = _judges(C, neighbours, int(max_iter), int(logistic_max_iter))
     sources = {
         str(name): per_repeat(source, f"setting {str(name)!r}", known, repeats, random_state)
         for name, source in given.items()
@@ -167,15 +143,26 @@ def cross_validate(
                 done += 1
                 if progress is not None:
                     progress(done, total)
-        for i, judge in enumerate(judges):
-            shape = (repeats, folds, *scores[0][i][0].shape)  # (R, F, P), or (R, F, T, P)
-            inner, outer, stopped = (
-                np.reshape([fold[i][part] for fold in scores], shape) for part in range(3)
-            )
+        for judge, *parts in zip(judges, *scores, strict=True):  # parts are of folds
+            shape = (repeats, folds, *parts[0][0].shape)  # (R, F, P), or (R, F, T, P)
+            inner, outer, stopped = (np.reshape(each, shape) for each in zip(*parts, strict=True))
             scaled, values = bool(scale) and kinds == {False}, tuple(map(float, judge.grid))
             found = (inner, outer, stopped, targets.name)
             candidates.append(Candidate(setting, judge.name, values, scaled, judge.max_iter, *found))
     return Evaluation(plan, seeds, tuple(candidates))
+
+
+def _judges(
+    C: Sequence[float], neighbours: Sequence[int], max_iter: int, logistic_max_iter: int
+) -> dict[str, Judge]:
+    costs = tuple(sorted({float(value) for value in C}))
+    return {
+        **{name: Judge(name, costs, max_iter) for name in ("svm-rbf", "svm-linear", "svm")},
+        **{name: Judge(name, costs) for name in ("ridge", "ridge-rbf")},
+        "logistic": Judge("logistic", costs, logistic_max_iter),
+        "knn": Judge("knn", tuple(sorted({int(k) for k in neighbours}))),
+        "forest": Judge("forest", (float(TREES),)),
+    }
 
 
 def cross_predict(

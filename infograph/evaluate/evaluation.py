@@ -59,9 +59,12 @@ class Evaluation:
         return self.candidates[0].scoring
 
     def select(
-        self, settings: Collection[str] | None = None, classifiers: Collection[str] | None = None
+        self, settings: Collection[str] | str | None = None, classifiers: Collection[str] | str | None = None
     ) -> Evaluation:
-        """The same evaluation with these settings and classifiers only; None keeps all."""
+        """The same evaluation with these settings and classifiers only, one or several; None keeps all."""
+        settings, classifiers = (
+            (each,) if isinstance(each, str) else each for each in (settings, classifiers)
+        )
         kept = tuple(
             each
             for each in self.candidates
@@ -405,9 +408,11 @@ def merge(evaluations: Iterable[Evaluation]) -> Evaluation:
 
 
 def check_same_plan(a: Evaluation, b: Evaluation) -> None:
-    """Refuse two evaluations that were not of the same graphs and folds."""
+    """Refuse two evaluations that were not of the same graphs and folds, or measured something else."""
     for name, mine in vars(a.plan).items():
         if getattr(b.plan, name) != mine:
             raise InvalidParameter(
                 f"the evaluations differ in {name}; evaluate both with the same folds and graphs"
             )
+    if a.scoring != b.scoring:
+        raise InvalidParameter(f"one evaluation has the {a.scoring}, the other the {b.scoring}")

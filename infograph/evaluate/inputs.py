@@ -24,6 +24,7 @@ from infograph.evaluate.judges import (
     Scoring,
 )
 
+LEAST = {"folds": 2, "inner_folds": 2, "random_state": 0}  # of other counts 1
 ROUNDING = 1e-6  # by which a symmetric matrix may differ from its transpose, relative to its largest entry
 
 
@@ -84,6 +85,26 @@ class Targets:
         return SCORINGS[self.name]
 
 
+def check_counts(**given: Any) -> None:
+    """Refuse, by name, what is no whole number or too small."""
+    for name, value in given.items():
+        least = LEAST.get(name, 1)
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+            raise InvalidParameter(f"{name} must be a whole number of at least {least}; {value!r} came")
+
+
+def check_grids(C: Sequence[float], neighbours: Sequence[int]) -> None:
+    """Refuse grids that are no lists, or hold what cannot be tried."""
+    lists = all(np.ndim(values) == 1 and len(values) for values in (C, neighbours))
+    if not lists or not all(0 < value < math.inf for value in C):
+        raise InvalidParameter(
+            f"C and neighbours must be positive and finite, one or more in a list each; C={C}, "
+            f"neighbours={neighbours}"
+        )
+    for k in neighbours:
+        check_counts(neighbours=k)
+
+
 def read_targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple[Targets, NDArray[np.bool_]]:
     """What is predicted, and which graphs have a label. (G,)."""
     if scoring is not None and (not isinstance(scoring, str) or scoring not in SCORINGS):
@@ -131,6 +152,7 @@ def read_targets(y: Any, scoring: str | None, groups: ArrayLike | None) -> tuple
 
 def plan_folds(targets: Targets, folds: int, inner_folds: int) -> Plan:
     """The folds; stratified ones refuse a class that is too small for them."""
+    folds, inner_folds = int(folds), int(inner_folds)  # JSON has no numbers of numpy's
     stratified = targets.groups is None and len(targets.names) > 1 and targets.values.shape[1] == 1
     if stratified:
         return Plan.of(targets.values[:, 0].astype(np.int64), targets.names, folds, inner_folds)
@@ -188,6 +210,11 @@ def per_repeat(
     source: Any, where: str, known: NDArray[np.bool_], repeats: int, seed: int
 ) -> Callable[[int], Representation]:
     """The representation of a repeat. All but what a function makes is checked before the first fold."""
+    if hasattr(source, "fit_transform"):
+        raise InvalidParameter(
+            f"a {type(source).__name__} came: pass its vectors, model.fit_transform(graphs), or a "
+            f"function of the seed that makes them"
+        )
     if callable(source) and not hasattr(source, "__array__"):
         return lambda r: _representation(source(seed + r), known, f"{where}, repeat {r}")
     several = isinstance(source, np.ndarray) and source.ndim == 3

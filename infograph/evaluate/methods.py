@@ -59,7 +59,10 @@ def find_method(name: str | tuple[str, GraphTransformer]) -> Method:
     if not isinstance(name, str):
         title, estimator = name
         random = "random_state" in estimator.get_params(deep=False)
-        make: Make = lambda seed: changed(estimator, {"random_state": seed} if random else {})  # noqa: E731
+
+        def make(seed: int) -> GraphTransformer:
+            return changed(estimator, {"random_state": seed} if random else {})
+
         return Method(title, title, {"default": make}, random)
     every = {**METHODS, **MORE}
     if name.casefold() not in every:

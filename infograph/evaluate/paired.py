@@ -23,7 +23,7 @@ class PairedTest:
         interval: confidence interval of the difference.
         p_value: two-sided.
         statistic: Student's t; infinite if all differences are equal and not zero.
-        degrees: its degrees of freedom, repeats x folds - 1.
+        degrees: its degrees of freedom, repeats x folds - 1; folds that could not be scored do not count.
         level: confidence of the interval.
     """
 
@@ -71,10 +71,10 @@ def paired_test(
         raise InvalidParameter(
             f"the repeats have seeds {a.seeds} and {b.seeds}; a paired test needs the same folds"
         )
-    if a.scoring != b.scoring:
-        raise InvalidParameter(f"one evaluation has the {a.scoring}, the other the {b.scoring}")
     scores = [each.leak_free() if protocol == "leak-free" else each.paper() for each in (a, b)]
     d = np.subtract(scores[0].fold_scores, scores[1].fold_scores).ravel()  # (R * F,)
+    scored = ~np.isnan(d)  # a fold of one class has no ranks
+    d = d[scored] if scored.sum() > 1 else d
     d = -d if SCORINGS[a.scoring].lower else d
     n, mean = len(d), float(d.mean())
     error = float(np.sqrt((1 / n + 1 / (a.plan.folds - 1)) * d.var(ddof=1)))

@@ -35,8 +35,8 @@ class PaperTable2(NamedTuple):
 @cache
 def paper_table1() -> PaperTable1:
     """Table 1, with what was published later for the same data sets."""
-    table, later = _published("table1"), _published("table1")["later_work"]
-    names = tuple(table["datasets"])
+    table = _published("table1")
+    names, later = tuple(table["datasets"]), table["later_work"]
     rows = {
         method: _by(names, [tuple(cell) if isinstance(cell, list) else cell for cell in cells])
         for method, cells in table["rows"].items()

@@ -58,10 +58,7 @@ def classify(
         both = np.r_[parts]
         sides = np.where(both < begin[a + 1], 1.0, -1.0)
         for p, C in enumerate(grid):
-            try:
-                weights, offset, stopped = _solve(kernel, diagonal[both], sides, float(C), max_iter)
-            except SystemError as error:  # what a signal raised while compiled code ran, such as Ctrl-C
-                raise error.__cause__ or error from None
+            weights, offset, stopped = _solve(kernel, diagonal[both], sides, float(C), max_iter)
             decided = _decide(across, both, weights, offset)  # (judged,), above 0 for class a
             votes[p, np.arange(len(judged)), np.where(decided > 0, a, b)] += 1
             early[p] |= stopped

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -283,8 +284,9 @@ class GraphIndex:
         folder = Path(folder).resolve()
         settings, store = read_index(folder, verify=verify)
         metric, approximate, covered, has_model = settings.values()
+        check_faiss(approximate)
         cells = None
-        if covered and (approximate or faiss_installed()):
+        if covered and faiss_installed():
             cells = Approximate.open(folder / FAISS, covered)
         elif covered:
             cells = _cells_for(metric, store, approximate)  # warns that faiss is not there
@@ -445,7 +447,7 @@ def _as_vectors(query: Any, dim: int) -> Vectors | None:
     """The vectors that a query is, (D,) or (Q, D) -> (Q, D); None where it is something else."""
     if hasattr(query, "detach") and hasattr(query, "numpy"):  # a tensor of torch
         query = query.detach().cpu().numpy()
-    if isinstance(query, list) and query and isinstance(query[0], int | float):
+    if isinstance(query, list) and query and isinstance(query[0], Real):
         query = np.asarray(query)
     if not isinstance(query, np.ndarray) or query.dtype.kind not in "iufb":
         return None
@@ -489,12 +491,13 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
     adds the columns of the graphs with the same ids.
     """
     path = Path(which)
-    if (path.suffix in ENDINGS and not path.is_dir()) or is_index(path):
-        if is_index(path):
-            index = GraphIndex.open(path)
-            found = Embeddings(index.ids, index.vectors, index.columns)
-        else:
-            found = read_embeddings(path)
+    found = None
+    if is_index(path):
+        index = GraphIndex.open(path)
+        found = Embeddings(index.ids, index.vectors, index.columns)
+    elif path.suffix in ENDINGS and not path.is_dir():
+        found = read_embeddings(path)
+    if found is not None:
         return found if read is None else found.with_columns_of(read(None))
     if not model_folder(path).exists():
         raise FileMissing(f"there is no model folder and no file of vectors {path}")
@@ -503,7 +506,7 @@ def represent(which: str | Path, read: Reader | None) -> Embeddings:
         raise InvalidParameter(f"{path} is a model: name the graphs it should turn into vectors, too")
     check_embeds(model)
     graphs = read(model.schema_)
-    return Embeddings.of(graphs, model.transform(graphs), columns=None)
+    return Embeddings.of(graphs, embedded(model, graphs), columns=None)
 
 
 def index_of(which: str | Path, read: Reader | None) -> tuple[GraphIndex, int]:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 import infograph
 from infograph.data.graphset import GraphSet, check_texts, open_graphs, save_graphs
 from infograph.data.joining import concatenate
-from infograph.data.records import objects
+from infograph.data.records import id_array, objects
+from infograph.data.units import graph_column
 from infograph.data.vectors import graph_values
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.nearest import Approximate, Metric, Vectors, check_vectors, norms_of
@@ -48,11 +49,11 @@ class Store:
         graphs: GraphSet | None = None,
     ) -> Store:
         """Rows that were checked: finite vectors, as many of everything, and different ids."""
+        ids = id_array(list(ids))  # those of a DataFrame come as objects
         found = np.ascontiguousarray(check_vectors(vectors, ids if len(ids) == len(vectors) else None))
         for name, values in {"ids": ids, **columns}.items():
             if len(values) != len(found):
                 raise InvalidParameter(f"{len(found)} vectors, but {len(values)} values of {name!r}")
-        check_texts({"ids": ids})
         check_texts(columns)
         return cls(ids, found, norms_of(found), columns, graphs).check_ids()
 
@@ -67,8 +68,8 @@ class Store:
     def of_graphs(cls, graphs: GraphSet, vectors: Any, names: Iterable[str] | None = None) -> Store:
         """Graphs, their vectors, and the graph columns `names` (None: all); other columns are left out."""
         if names is not None:
-            chosen = [names] if isinstance(names, str) else list(dict.fromkeys(names))
-            kept = {name: graph_values(graphs, name) for name in chosen}  # says which there are
+            chosen = [names] if isinstance(names, str) else names
+            kept = dict.fromkeys(graph_column(graphs.schema, name).name for name in chosen)
             schema = graphs.schema.replace("graph", (c for c in graphs.schema.graph if c.name in kept))
             graphs = replace(graphs, schema=schema, graph={name: graphs.graph[name] for name in kept})
         graphs = replace(graphs, rejected=())

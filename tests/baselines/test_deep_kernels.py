@@ -53,6 +53,11 @@ def test_sentences_draw_what_a_graph_has():
     assert [set(row) for row in drawn] == [{0, 1}, {2, 3}, {4}]
 
 
+def test_graphs_without_any_substructure():
+    edgeless = (np.zeros((2, 0), int), 3)
+    assert not DeepGraphKernel("shortest-path").fit([edgeless, edgeless]).gram().any()
+
+
 def test_walks_are_read_label_by_label():
     graph = nx.cycle_graph(4)
     nx.set_node_attributes(graph, "x", "label")

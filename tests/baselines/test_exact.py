@@ -145,6 +145,15 @@ def test_many_edge_labels_take_memory_for_what_occurs():
     assert peak < 30e6
 
 
+def test_optimal_assignment_of_many_colours_and_many_nodes_of_one():
+    sizes, nothing = (100_000, 30_000), np.zeros((2, 0), int)  # their product has more than 32 bits
+    labels = np.zeros(sizes[0], int), np.arange(sizes[1])
+    graphs = as_graphset([(nothing, each[:, None]) for each in labels], node={"x": "categorical"})
+    kernel = OptimalAssignment(0).fit(graphs)
+    assert kernel.gram().tolist() == [[sizes[0], 1], [1, sizes[1]]]
+    assert kernel.gram(graphs[1]).tolist() == [[1, sizes[1]]]
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_inner_products_of_sparse_matrices(same, monkeypatch):
     rng = np.random.default_rng(0)

@@ -78,6 +78,15 @@ def test_normalising_may_be_switched_after_fit(name):
     np.testing.assert_allclose(model.gram(graphs()[3:7]), model.gram()[3:7], rtol=1e-9, atol=1e-12)
 
 
+def test_other_settings_stay_what_they_were_in_fit(tmp_path):
+    model = WeisfeilerLehman(2).fit(graphs())
+    expected = model.gram(graphs()[:3])
+    model.rounds = 7
+    folder = model.save(tmp_path / "model")
+    assert np.array_equal(infograph.load(folder).gram(graphs()[:3]), expected)
+    assert "- rounds: 2\n" in (folder / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", EXACT)
 @settings(max_examples=8)
 @given(seed=seeds)

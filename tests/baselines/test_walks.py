@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from itertools import pairwise
 
 import networkx as nx
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from infograph import as_graphset
+from infograph import ShortestPath, as_graphset
 from infograph.baselines.walks import random_walks
 
 # a triangle with a tail, a second triangle, a leaf and a self-loop: every case of alpha occurs
@@ -78,3 +81,16 @@ def test_walks_follow_arcs_and_end_where_none_leaves(corner_cases):
         assert walk[len(nodes) :] == [-1] * (12 - len(nodes))
         assert all(step in arcs for step in pairwise(nodes))
         assert len(nodes) == 12 or out[nodes[-1]] == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent to the process")
+def test_ctrl_c_is_what_it_is():
+    """Also while compiled code runs that gives several arrays, around which numba has errors of its own."""
+    graphs, kernel = as_graphset([nx.cycle_graph(1500)]), ShortestPath()
+    kernel.fit(graphs)  # compiles
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(1000):
+            kernel.fit(graphs)
+    timer.join()

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from infograph import Column, as_graphset, load_dataset, paired_test, scaffold_groups
+from infograph import (
+    Column,
+    DegreeHistogram,
+    LabelHistogram,
+    as_graphset,
+    load_dataset,
+    paired_test,
+    scaffold_groups,
+)
 from infograph.cli.judge import compare as compare_verb
 from infograph.data.graphset import save_graphs
 from infograph.errors import InfoGraphError, InvalidParameter
@@ -21,6 +30,7 @@ from infograph.evaluate.compare import (
     Protocol,
     Stopped,
     compare,
+    constant_line,
     represent_isolated,
 )
 from infograph.evaluate.cross_validation import cross_predict
@@ -50,6 +60,20 @@ def test_a_line_is_what_cross_validation_gives(graphs, tmp_path):
     assert again == [wl]  # read, not computed
     swapped = compare(graphs, labels[::-1], ["wl"], tmp_path, protocol=QUICK)
     assert swapped != [wl]  # other labels are another cell
+
+
+def test_estimators_of_one_name_have_a_line_each(graphs, tmp_path, monkeypatch):
+    def here(folder, method, setting, seed, *_):
+        return represent(method.settings[setting](seed), graphs), 0.0, 0.0
+
+    monkeypatch.setattr(comparing, "represent_isolated", here)
+    named = [("histogram", LabelHistogram()), ("histogram", DegreeHistogram())]
+    lines = compare(graphs, graphs.graph["y"], named, tmp_path, protocol=QUICK)
+    for line, (_, estimator) in zip(lines, named, strict=True):
+        vectors = estimator.fit_transform(graphs)
+        expected = cross_validate(vectors, graphs.graph["y"], repeats=1, folds=3, inner_folds=2)
+        assert line.mean == pytest.approx(100 * expected.mean)
+    assert lines[0].mean != lines[1].mean
 
 
 def test_a_method_over_its_budget_is_stopped_and_tried_again_with_more(graphs, tmp_path):
@@ -170,6 +194,13 @@ def test_several_columns_are_compared_by_the_mean_of_their_areas(molecules, tmp_
         counts[keep], values[keep], classifiers="ridge", repeats=1, folds=3, inner_folds=2
     )
     assert plain.mean == pytest.approx(100 * expected.mean)
+
+
+def test_the_largest_class_of_several_columns(molecules):
+    labels = np.full((48, 2), np.nan)
+    labels[:10, 0], labels[:, 1] = np.arange(10) == 0, np.arange(48) < 36
+    line = constant_line(molecules, labels, replace(QUICK, scoring="accuracy"))
+    assert line.mean == pytest.approx((90 + 75) / 2)
 
 
 def test_predictions_learn_from_training_folds_alone():

@@ -324,7 +324,8 @@ def test_the_result_does_not_depend_on_n_jobs():
 
 def test_equal_scores_choose_the_smallest_value():
     x, y = blobs(gap=50.0)
-    found = cross_validate(x, y, classifiers=("svm-rbf", "knn"), repeats=1, folds=4, C=(1.0, 100.0, 10.0))
+    grids = {"C": np.array([1.0, 100.0, 10.0]), "neighbours": np.arange(1, 6, 2)}
+    found = cross_validate(x, y, classifiers=("svm-rbf", "knn"), repeats=1, folds=4, **grids)
     assert found.mean == 1.0 and found.candidates[0].grid == (1.0, 10.0, 100.0)
     assert np.all(found.candidates[0].chosen == 1.0) and np.all(found.candidates[1].chosen == 1)
 

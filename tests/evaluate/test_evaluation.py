@@ -64,15 +64,16 @@ def test_both_protocols_by_hand():
     assert str(found) == "57.5 % ± 3.5 (over 2 repeats; folds ± 29.9); 3 of 48 fits stopped early"
     assert str(paper) == "55.0 % ± 56.6 (over 2 repeats; folds ± 46.5)"
     assert found.select(["b"]).mean == found.select(classifiers=["knn"]).mean == pytest.approx(0.55)
+    longer = replace(found, candidates=(*found.candidates, replace(found.candidates[0], setting="ab")))
+    assert [each.setting for each in longer.select("ab").candidates] == ["ab"]  # neither "a" nor "b"
     with pytest.raises(InvalidParameter, match="there are 'a' with svm-rbf, 'b' with knn"):
         found.select(["c"])
 
 
 def test_json_gives_everything_back_and_a_damaged_record_is_refused():
     x, y = data()
-    found = cross_validate(
-        {"x": x, "flat": x[:, :1]}, y, classifiers=("svm-rbf", "knn"), repeats=2, **OPTIONS
-    )
+    options = {**OPTIONS, "folds": np.int64(4), "repeats": np.int64(2)}
+    found = cross_validate({"x": x, "flat": x[:, :1]}, y, classifiers=("svm-rbf", "knn"), **options)
     record = found.to_dict()
     back = Evaluation.from_dict(json.loads(json.dumps(record, allow_nan=False)))
     assert back.to_dict() == record and back.plan == found.plan
@@ -114,6 +115,7 @@ def test_what_cannot_be_merged():
         ([run(random_state=1), run("z")], "'z' with svm-rbf needs one repeat"),
         ([run(random_state=1, C=(1.0,))], "'x' with svm-rbf has not the same grid"),
         ([run("z", folds=3)], "differ in folds"),
+        ([run("z", scoring="roc_auc")], "one evaluation has the accuracy, the other the roc_auc"),
         ([run("z", y=1 - y)], "differ in labels"),
     ):
         with pytest.raises(InvalidParameter, match=message):
@@ -148,6 +150,13 @@ def test_repeating_the_same_folds_does_not_buy_certainty():
     d = 0.55 + 0.05 * np.random.default_rng(0).normal(size=5)
     once, often = (paired_test(with_scores([d] * n), with_scores([[0.5] * 5] * n)) for n in (1, 100))
     assert np.ptp(often.interval) > 0.3 * np.ptp(once.interval)
+
+
+def test_folds_without_a_score_are_left_out():
+    a, b = with_scores([[0.8, 0.9, 0.7, 0.8, np.nan]]), with_scores([[0.7, 0.7, 0.7, 0.7, np.nan]])
+    test, d = paired_test(a, b), np.array([0.1, 0.2, 0.0, 0.1])
+    assert test.difference == pytest.approx(0.1) and test.degrees == 3
+    assert test.statistic == pytest.approx(0.1 / np.sqrt((1 / 4 + 1 / 4) * d.var(ddof=1)))
 
 
 def test_paired_without_spread():

@@ -80,6 +80,8 @@ def asked(given=train, **options):
         (asked(classifiers=("knn", "knn")), "one or more different names"),
         (asked(C=(0.0, 1.0)), "C and neighbours must be positive"),
         (asked(C=()), "C and neighbours must be positive"),
+        (asked(C=1.0), r"one or more in a list each; C=1\.0"),
+        (asked(neighbours=3), "one or more in a list each; .* neighbours=3"),
         (asked(neighbours=(0,)), "neighbours must be a whole number of at least 1; 0 came"),
         (asked(folds=2.5), "folds must be a whole number of at least 2; 2.5 came"),
         (asked(inner_folds=True), "inner_folds must be a whole number of at least 2; True came"),

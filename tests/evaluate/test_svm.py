@@ -1,9 +1,6 @@
 """Answers of support vector machines are LIBSVM's, which is asked through scikit-learn."""
 
-import os
 import platform
-import signal
-import threading
 import warnings
 
 import numpy as np
@@ -77,16 +74,3 @@ def test_an_evaluation_is_the_same_by_either(monkeypatch):
     for a, b in zip(own, by_libsvm, strict=True):
         np.testing.assert_array_equal(a.candidates[0].inner, b.candidates[0].inner)
         np.testing.assert_array_equal(a.candidates[0].outer, b.candidates[0].outer)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are sent to the process")
-def test_ctrl_c_is_what_it_is():
-    x, y = vectors(900, 2)
-    rows = np.arange(len(x))
-    list(svm.classify(x @ x.T, rows[:50], rows, y[:50], (1.0,), 10))  # compiles
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        for _ in svm.classify(1e3 * x @ x.T, rows, rows, y, (1e3,) * 1000, 10**5):
-            pass
-    timer.join()

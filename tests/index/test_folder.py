@@ -46,7 +46,7 @@ def test_vectors_alone(tmp_path: Path) -> None:
         "pair": np.array([[1, 2], [3, 4]]),
     }
     vectors = np.eye(2, dtype=np.float32)
-    index = GraphIndex.of(Embeddings(np.array([7, 8]), vectors, columns), metric="euclidean")
+    index = GraphIndex.of(Embeddings(objects([7, 8]), vectors, columns), metric="euclidean")
     opened = GraphIndex.open(index.save(tmp_path / "index"))
     assert opened.graphs is None and opened.model is None and opened.metric == "euclidean"
     first = opened.search([0, 1]).table()[0]

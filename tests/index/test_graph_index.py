@@ -12,6 +12,7 @@ import torch
 
 from infograph import (
     GIN,
+    Column,
     GraphSet,
     InfoGraph,
     WeisfeilerLehman,
@@ -37,6 +38,8 @@ def test_everything_is_kept(index: GraphIndex, model: InfoGraph, molecules: Grap
     some = GraphIndex.build(model, molecules, columns=["logS"])
     assert list(some.columns) == ["logS"] and some.graphs is not None
     assert [column.name for column in some.graphs.schema.graph] == ["logS"]
+    measured = molecules.with_column("graph", Column("S [mol/L]", "float", unit="mol/L"), np.arange(24.0))
+    assert list(GraphIndex.build(model, measured, columns=["S"]).columns) == ["S [mol/L]"]
 
 
 def test_queries_in_every_form(index: GraphIndex, molecules: GraphSet, tmp_path) -> None:
@@ -49,7 +52,7 @@ def test_queries_in_every_form(index: GraphIndex, molecules: GraphSet, tmp_path)
     molecule, vector = Chem.MolFromSmiles(smiles), index.vectors[9]
     texts = [smiles, [smiles], np.array([smiles]), file, str(file)]
     graphs = [molecules[9], [molecules[9]], molecule, [molecule]]
-    for form in (*texts, *graphs, vector.tolist(), vector[None], torch.from_numpy(vector)):
+    for form in (*texts, *graphs, vector.tolist(), list(vector), vector[None], torch.from_numpy(vector)):
         assert np.array_equal(index.search(form, 5).rows, expected), form
     assert index.search(file).queries.tolist() == ["mine"]
     many = index.search(SMILES[:3], 4)
@@ -128,6 +131,8 @@ def test_kernels_with_sparse_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path) 
     graphs = load_dataset("MUTAG")[:40]
     index = GraphIndex.build(WeisfeilerLehman().fit(graphs), graphs)
     assert index.search(graphs[3], 40).rows.tolist() == index.search(index.vectors[3], 40).rows.tolist()
+    vectors = graph_index.represent(index.model.save(tmp_path / "model"), lambda schema: graphs).vectors
+    assert np.array_equal(vectors, index.vectors)
     opened = GraphIndex.open(index.save(tmp_path / "index"))
     assert opened.search(graphs[3], 5).table() == index.search(graphs[3], 5).table()
     monkeypatch.setattr(graph_index, "MOST_BYTES", 1 << 10)

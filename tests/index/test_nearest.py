@@ -122,11 +122,16 @@ def test_above_the_bound_by_itself_and_saved(monkeypatch: pytest.MonkeyPatch, tm
         nearest.Approximate.open(path, 501)
 
 
-def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_faiss(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    if nearest.faiss_installed():
+        of_vectors(clustered(100), approximate=True).save(tmp_path / "index")
     monkeypatch.setattr(graph_index, "faiss_installed", lambda: False)
     monkeypatch.setattr(graph_index, "EXACT_UP_TO", 500)
     with pytest.raises(MissingExtra, match=r"this needs faiss.*pip install 'infograph\[search\]'"):
         of_vectors(clustered(10), approximate=True)
+    if (tmp_path / "index").exists():
+        with pytest.raises(MissingExtra, match="this needs faiss"):
+            GraphIndex.open(tmp_path / "index")
     with pytest.warns(UserWarning, match="501 vectors are searched exactly, as faiss is not installed"):
         assert of_vectors(clustered(501)).recall() == 1
     assert not of_vectors(clustered(501), approximate=False).is_approximate  # without a warning
