@@ -384,9 +384,13 @@ def matching(index: GraphIndex, text: str) -> list[int]:
 
     Inside numbers nothing is looked for.
     """
+
+    def spelled(values: NDArray[Any]) -> list[str]:  # nothing where a value is missing
+        return ["" if value is None or value != value else str(value) for value in values.tolist()]
+
     texts = [index.ids, *(values for values in index.columns.values() if values.dtype.kind in "OUT")]
-    cells = [[str(value) for value in values.tolist()] for values in texts]
-    others = [map(str, values.tolist()) for values in index.columns.values() if values.dtype.kind in "iufb"]
+    cells = [*map(spelled, texts)]
+    others = [spelled(values) for values in index.columns.values() if values.dtype.kind in "iufb"]
     rows = list(zip(*cells, strict=True))
     whole = {row for column in (*cells, *others) for row, cell in enumerate(column) if cell == text}
     return (

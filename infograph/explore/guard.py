@@ -245,26 +245,26 @@ def serve(
     check_server()
     if not is_loopback(host) and not token:
         raise InvalidParameter(f"host={host}: others can reach this address, so the server needs a token")
-    listening = open_socket(host, port) if isinstance(port, int) else port
-    import uvicorn
-
-    from infograph.explore.server import configured, make_app
-
-    hosts = {*LOOPBACK, host} if is_loopback(host) else None
-    app = make_app(index, atlas, token=token, limits=limits, hosts=hosts)
-    address = page_address(host, listening.getsockname()[1], token)
-    if tell is not None:
-        tell(address)
-    if browser:
-        webbrowser.open(address)  # the socket listens already: the page waits for the server
 
     def read_model() -> None:
         with suppress(InfoGraphError):  # told to who asks for what needs it
             _ = index.model
 
-    threading.Thread(target=read_model, daemon=True).start()  # meanwhile: nobody waits for torch
-    with suppress(KeyboardInterrupt), listening:
-        uvicorn.Server(configured(app)).run(sockets=[listening])
+    with open_socket(host, port) if isinstance(port, int) else port as listening:
+        import uvicorn
+
+        from infograph.explore.server import configured, make_app
+
+        hosts = {*LOOPBACK, host} if is_loopback(host) else None
+        app = make_app(index, atlas, token=token, limits=limits, hosts=hosts)
+        address = page_address(host, listening.getsockname()[1], token)
+        if tell is not None:
+            tell(address)
+        if browser:
+            webbrowser.open(address)  # the socket listens already: the page waits for the server
+        threading.Thread(target=read_model, daemon=True).start()  # meanwhile: nobody waits for torch
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(configured(app)).run(sockets=[listening])
 
 
 def page_address(host: str, port: int, token: str | None = None) -> str:

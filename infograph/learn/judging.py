@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -81,6 +82,12 @@ class Judged:
         return np.where(self.known, wrong > 0, np.nan) if self.classes else wrong
 
     @property
+    def spread(self) -> Floats:
+        """The deviation of each target's numbers; 1 where they do not differ, or there are none. (T,)."""
+        columns = (column[known] for column, known in zip(self.given.T, self.known.T, strict=True))
+        return np.array([(column.std() if len(column) else 0.0) or 1.0 for column in columns])
+
+    @cached_property
     def figures(self) -> list[Figures]:
         """Of each target; NaN where graphs are too few, or of one class."""
         return [self._figures(target) for target in range(len(self.names))]
@@ -221,8 +228,8 @@ def compare_pair(model: str, own: Judged, reference: str, other: Judged, seed: i
     whole = np.ones((1, n_graphs), np.int64)
     figures = [each.resampled(whole)[0] for each in (own, other)]  # (T,)
     parts = []
-    for start in range(0, DRAWS, CHUNK):
-        drawn = rng.multinomial(n_graphs, np.full(n_graphs, 1 / n_graphs), min(CHUNK, DRAWS - start))
+    for _ in range(DRAWS // CHUNK):
+        drawn = rng.multinomial(n_graphs, np.full(n_graphs, 1 / n_graphs), CHUNK)
         parts.append(own.resampled(drawn) - other.resampled(drawn))
     differences = np.concatenate(parts)  # (B, T)
     counts = own.known.sum(axis=0)
@@ -231,7 +238,6 @@ def compare_pair(model: str, own: Judged, reference: str, other: Judged, seed: i
         differences, counts = _mean(differences)[:, None], own.known.any(axis=1).sum()[None]
     several = len(own.names) > 1
     names = (mean_of(own.names) if several else own.names[0],) if own.classes else own.names
-    sign = -1 if own.headline == AUC else 1  # its error is 1 - area
     verdicts = []
     for place, name in enumerate(names):
         known = differences[~np.isnan(differences[:, place]), place]
@@ -239,7 +245,7 @@ def compare_pair(model: str, own: Judged, reference: str, other: Judged, seed: i
         enough = counts[place] >= FEWEST
         use = "model" if enough and high < 0 else "reference" if enough and low > 0 else ""
         a, b = (float(each[place]) for each in figures)
-        if sign < 0:
+        if own.headline == AUC:  # whose error is 1 - area
             a, b, low, high = 1 - a, 1 - b, -high, -low
         unit = own.units[place] if own.headline in (*IN_UNITS, WRONG) else ""
         ends = float(low), float(high), int(counts[place])

@@ -134,8 +134,10 @@ def predict_table(
     graphs = as_graphset(graphs, schema=model.schema_, errors="skip" if keep_places else "raise")
     both = model._with_spread(graphs, "raise", watchers) if std else (outputs_of(model, graphs, watchers),)
     both = [np.asarray(each).reshape(len(graphs), -1) for each in both]
-    make = _class_columns if hasattr(model, "classes_") else _number_columns
-    found, units = make(model, both, probabilities)
+    if hasattr(model, "classes_"):
+        found, units = _class_columns(model, both, probabilities), dict[str, str]()
+    else:
+        found, units = _number_columns(model, both)
     if interval is not None:
         _add_bounds(model, graphs, interval, found, units)
     own = {}
@@ -150,9 +152,7 @@ def predict_table(
 Columns = dict[str, NDArray[Any]]
 
 
-def _class_columns(
-    model: GraphPredictor, both: Sequence[NDArray[Any]], probabilities: bool
-) -> tuple[Columns, dict[str, str]]:
+def _class_columns(model: GraphPredictor, both: Sequence[NDArray[Any]], probabilities: bool) -> Columns:
     """Classes and their probabilities (and the spread of these)."""
     names, classes, found = model.target_names_, model.classes_.tolist(), {}  # type: Any, Any, Columns
     predicted = predicted_classes(model, both[0]).reshape(-1, len(names))
@@ -161,24 +161,28 @@ def _class_columns(
             found[name] = predicted[:, place]
             for values, suffix in zip(both, ("", f" {STD}"), strict=False):
                 found[f"{name} {PROBABILITY} {classes[1]}{suffix}"] = values[:, place]
-        return found, {}
+        return found
     every, best = np.arange(len(predicted)), both[0].argmax(axis=1)
     found[names[0]] = predicted[:, 0]
     for values, suffix in zip(both, ("", f" {STD}"), strict=False):
         found[f"{PROBABILITY}{suffix}"] = values[every, best]
     if probabilities:
         found |= {f"{PROBABILITY} {label}": both[0][:, n] for n, label in enumerate(classes)}
-    return found, {}
+    return found
 
 
-def _number_columns(
-    model: GraphPredictor, both: Sequence[NDArray[Any]], probabilities: bool
-) -> tuple[Columns, dict[str, str]]:
+def stems_of(model: GraphPredictor) -> Sequence[str]:
+    """What "std", "low" and "high" follow: the names of the targets without units, unless two are alike."""
+    stems = [split_header(name)[0] for name in model.target_names_]
+    return stems if len({*stems}) == len(stems) else model.target_names_
+
+
+def _number_columns(model: GraphPredictor, both: Sequence[NDArray[Any]]) -> tuple[Columns, dict[str, str]]:
     """Numbers (and their spread), and the units of all columns."""
     found, units = {}, {}  # type: Columns, dict[str, str]
-    for values, suffix in zip(both, ("", STD), strict=False):
-        for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
-            title = f"{split_header(name)[0]} {suffix}" if suffix else name
+    titles = model.target_names_, [f"{stem} {STD}" for stem in stems_of(model)]
+    for values, names in zip(both, titles, strict=False):
+        for place, (title, unit) in enumerate(zip(names, model.target_units_, strict=True)):
             found[title] = values[:, place]
             units |= {title: unit} if unit else {}
     return found, units
@@ -189,9 +193,9 @@ def _add_bounds(model: Any, graphs: GraphSet, level: float, found: Columns, unit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownCategoryWarning)  # the predictions have given it
         bounds = [each.reshape(len(graphs), -1) for each in model.predict(graphs, interval=level)[1:]]
-    for place, (name, unit) in enumerate(zip(model.target_names_, model.target_units_, strict=True)):
+    for place, (stem, unit) in enumerate(zip(stems_of(model), model.target_units_, strict=True)):
         for values, suffix in zip(bounds, ("low", "high"), strict=True):
-            title = f"{split_header(name)[0]} {suffix}"
+            title = f"{stem} {suffix}"
             found[title] = values[:, place]
             units |= {title: unit} if unit else {}
     found[UNLIKE] = np.where(model.unlike(graphs), "yes", "no").astype(object)

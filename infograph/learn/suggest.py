@@ -14,10 +14,9 @@ from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet
 from infograph.data.joining import concatenate
 from infograph.data.molecules import SMILES
-from infograph.data.units import split_header
 from infograph.errors import InvalidParameter
 from infograph.estimators.labelled import SemiSupervised
-from infograph.learn.predictions import Predictions, check_predicts, predict_table
+from infograph.learn.predictions import Predictions, check_predicts, predict_table, stems_of
 
 Floats = NDArray[np.float64]
 LEVEL = 0.9  # of the intervals
@@ -121,9 +120,8 @@ def _told(model: SemiSupervised, graphs: GraphSet) -> tuple[Predictions, Floats]
         unsure = (1 - sure).mean(axis=1)
     else:
         table = predict_table(model, graphs, columns=own, interval=LEVEL)
-        stems = [split_header(name)[0] for name in model.target_names_]
         wide = np.column_stack(
-            [table.columns[f"{stem} high"] - table.columns[f"{stem} low"] for stem in stems]
+            [table.columns[f"{stem} high"] - table.columns[f"{stem} low"] for stem in stems_of(model)]
         )
         spread = np.array(model.scaler_.scale)
         unsure = (wide / np.where(spread > 0, spread, 1.0)).mean(axis=1)

@@ -59,7 +59,7 @@ class Learned:
         parts: what it learned from and is judged by.
         rows: its errors first, then those of the references.
         tested: its predictions of the test graphs.
-        verdicts: whether to use it or the best reference, per target of numbers; none without test graphs.
+        verdicts: whether to use it or the best reference, per target of numbers that test graphs have.
         bounds: between which 90 % of the test graphs' numbers are to lie; None without error bars.
         trials: the settings that were tried, if there was a choice.
     """
@@ -79,7 +79,10 @@ class Learned:
             return ()
         low, high, given = *self.bounds, self.tested.given
         inside = (low <= given) & (given <= high)
-        return tuple(float(inside[there, t].mean()) for t, there in enumerate(self.tested.known.T))
+        return tuple(
+            float(inside[there, t].mean()) if there.any() else math.nan
+            for t, there in enumerate(self.tested.known.T)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -175,7 +178,8 @@ def _judged(
         figures = np.nanmean(figures, axis=1, keepdims=True) if tested.classes else figures
         chosen = [list(others)[place] for place in np.nan_to_num(figures, nan=np.inf).argmin(axis=0)]
         pairs = {name: compare_pair(title, tested, name, others[name]) for name in dict.fromkeys(chosen)}
-        verdicts = [pairs[name][target] for target, name in enumerate(chosen)]
+        found = [pairs[name][target] for target, name in enumerate(chosen)]
+        verdicts = [each for each in found if each.n_graphs]
     return Learned(model, parts, tuple(rows), tested, tuple(verdicts), _bounds(model, parts), trials)
 
 
@@ -277,11 +281,13 @@ def _references(
     """
     mean, counts, forest = NAMES[parts.task]
     schema, labelled = parts.train.schema, parts.train[: parts.n_labelled]
-    models: dict[str, Any] = {} if which == "none" else {mean: MeanPredictor(parts.task)}
-    if models and any(column.kind == "categorical" for column in schema.features("node")):
+    if which == "none":
+        return
+    models: dict[str, Any] = {mean: MeanPredictor(parts.task)}
+    if any(column.kind == "categorical" for column in schema.features("node")):
         models[counts] = AtomCounts(task=parts.task)
     affordable = which == "all" or parts.n_labelled <= MOST_FOREST
-    if models and affordable and schema.column("graph", SMILES.name) and find_spec("rdkit"):
+    if affordable and schema.column("graph", SMILES.name) and find_spec("rdkit"):
         models[forest] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
     for name, model in models.items():
         announce(f"to compare with: {name}")
@@ -321,5 +327,5 @@ def label_curve(learned: Learned, announce: Callable[[str], None]) -> list[tuple
 def _error(judged: Judged) -> float:
     errors = judged.resampled(np.ones((1, len(judged.given)), np.int64))[0]
     if not judged.classes and len(errors) > 1:
-        errors = errors / [np.nanstd(column) or 1.0 for column in judged.given.T]
+        errors = errors / judged.spread
     return float(np.nanmean(errors))

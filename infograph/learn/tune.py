@@ -117,11 +117,11 @@ class Tuned:
             return None if math.isnan(value) else value
 
         tried = [
-            {"setting": each.settings, "epochs": each.epochs, "error": plain(each.error), "why": each.why}
-            for each in self.tried
+            {"setting": _named(s.settings), "epochs": s.epochs, "error": plain(s.error), "why": s.why}
+            for s in self.tried
         ]
         test, baseline = ([plain(value) for value in errors] for errors in (self.test, self.baseline))
-        return {"best": self.best, "test": test, "baseline": baseline, "tried": tried}
+        return {"best": _named(self.best), "test": test, "baseline": baseline, "tried": tried}
 
 
 def tune(
@@ -158,30 +158,18 @@ def tune(
         on: "local", or a Ray cluster, on all machines of which `results` is under the same path.
         announce: told after every trial.
     """
-    for name in space:
-        if name in FIXED:
-            raise InvalidParameter(f"{name!r} is no setting to search")
-        changed(estimator, {name: None})  # refuses names that nothing has
-    if isinstance(estimator, SemiSupervised):
-        if not len(parts.validation):
-            raise InvalidParameter("settings are chosen on validation graphs: hold some out")
-    elif parts.task != "classification" or len(parts.targets) != 1:
-        raise InvalidParameter(
-            "vectors are judged by how well one column of classes is predicted from them; for numbers, "
-            "search an InfoGraphRegressor"
-        )
+    _check_search(estimator, space, parts)
     most = EPOCHS if estimator.epochs == "auto" else estimator.epochs
     settings, results = draw_settings(space, trials, seed), Path(results).absolute()
     about, work = _about(estimator, parts), results / ".work"
-    data = {TRAIN: parts.train, VALIDATION: parts.validation}  # in files, for processes that may be far away
-    for name, graphs in data.items():
-        if len(graphs):
+    for name, graphs in ((TRAIN, parts.train), (VALIDATION, parts.validation)):
+        if len(graphs):  # in files, for processes that may be far away
             save_graphs(graphs, work / "data" / name)
 
     def training(number: int, epochs: int) -> _Training:
         setting = settings[number]
         made = changed(estimator, {**setting, "epochs": epochs, "verbose": False})
-        named = {name: _named(value) for name, value in setting.items()}
+        named = _named(setting)
         shown = " ".join(f"{name}={value}" for name, value in named.items())
         own = {**about, "parameters": {**about["parameters"], **named}, "epochs": epochs}
         own |= {"code": own_code(made)}
@@ -205,13 +193,7 @@ def tune(
         raise TrainingDiverged(f"no setting of the search could be trained: {found[winner].why}")
     model = training(winner, most).fit(parts.train, parts.validation, parts.y)
     plain = _fit(changed(estimator, {"verbose": False}), parts.train, parts.validation, parts.y)
-    for name in data:
-        remove_folder(work / "data" / name, GRAPHSET)
-    for n in found:
-        shutil.rmtree(training(n, 0).checkpoint, ignore_errors=True)
-    for folder in (work / "data", work / "tune", work):
-        with suppress(OSError):  # not empty, or not there
-            folder.rmdir()
+    _clear(work, [training(n, 0).checkpoint for n in found])
 
     def place(n: int) -> tuple[Any, ...]:
         return n != winner, -found[n].epochs, math.isnan(found[n].error), found[n].error
@@ -221,9 +203,36 @@ def tune(
     return Tuned(model, settings[winner], tried, test, baseline)
 
 
+def _check_search(estimator: InfoGraph | SemiSupervised, space: Space, parts: Parts) -> None:
+    for name in space:
+        if name in FIXED:
+            raise InvalidParameter(f"{name!r} is no setting to search")
+        changed(estimator, {name: None})  # refuses names that nothing has
+    if isinstance(estimator, SemiSupervised):
+        if not len(parts.validation):
+            raise InvalidParameter("settings are chosen on validation graphs: hold some out")
+    elif parts.task != "classification" or len(parts.targets) != 1:
+        raise InvalidParameter(
+            "vectors are judged by how well one column of classes is predicted from them; for numbers, "
+            "search an InfoGraphRegressor"
+        )
+
+
+def _clear(work: Path, checkpoints: Sequence[Path]) -> None:
+    """Remove what a search that is over needs no more."""
+    for name in (TRAIN, VALIDATION):
+        remove_folder(work / "data" / name, GRAPHSET)
+    for checkpoint in checkpoints:
+        shutil.rmtree(checkpoint, ignore_errors=True)
+    for folder in (work / "data", work / "tune", work):
+        with suppress(OSError):  # not empty, or not there
+            folder.rmdir()
+
+
 def _about(estimator: InfoGraph | SemiSupervised, parts: Parts) -> dict[str, Any]:
     """What the results of all settings depend on."""
     data: list[Any] = []
+    parameters, apart = _named(estimator.get_params(deep=False)), ("epochs", "random_state", "verbose")
     for graphs in (parts.train, parts.validation):
         columns = [graph_column(graphs.schema, name) for name in parts.targets]
         values = [[c.unit, *map(str, graphs.values("graph", c.name))] for c in columns]
@@ -233,17 +242,16 @@ def _about(estimator: InfoGraph | SemiSupervised, parts: Parts) -> dict[str, Any
         "targets": list(parts.targets),
         "seed": estimator.random_state,
         "data": hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16],
-        "parameters": {
-            name: _named(value)
-            for name, value in estimator.get_params(deep=False).items()
-            if name not in ("epochs", "random_state", "verbose")
-        },
+        "parameters": {name: parameters[name] for name in parameters if name not in apart},
     }
 
 
-def _named(value: Any) -> Any:
-    """A parameter for the name of a result: a user's own object in words."""
-    return in_words(value) if CUSTOM in json.dumps(saved(value)) else saved(value)
+def _named(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters for the name of a result, and for JSON: a user's own objects in words."""
+    return {
+        name: in_words(value) if CUSTOM in json.dumps(saved(value)) else saved(value)
+        for name, value in parameters.items()
+    }
 
 
 def _fit(estimator: Any, train: GraphSet, validation: GraphSet, y: Any, **keeping: Any) -> Any:
@@ -322,7 +330,7 @@ def grid_of(choices: Mapping[str, Sequence[Any]]) -> list[Setting]:
 def draw_settings(space: Space, trials: int, seed: int) -> list[Setting]:
     """All combinations where there are no more than `trials` of them, otherwise different random ones."""
     choices = {name: values for name, values in space.items() if not isinstance(values, Range)}
-    if not space or not all(choices.values()):
+    if not space or not all(map(len, choices.values())):
         raise InvalidParameter("nothing to search: name settings and the values of each")
     if trials < 1:
         raise InvalidParameter(f"trials={trials}: expected 1 or more")

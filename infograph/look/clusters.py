@@ -116,7 +116,7 @@ def find_clusters(
 
     Args:
         vectors: one row per graph, finite.
-        n_clusters: how many; None chooses, of more than 4,000 graphs by 4,000 of them.
+        n_clusters: how many, small ones too; None chooses, of more than 4,000 graphs by 4,000 of them.
         components: principal components. With many, all graphs are about equally far apart.
         random_state: seed. The same vectors and seed give the same clusters.
         progress: called with graphs done and graphs in all.

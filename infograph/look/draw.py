@@ -166,7 +166,8 @@ def _draw_network(
     width, height = size
     noted = 0.0 if not note or min(size) < THUMBNAIL else 16.0
     margin = max(3.0, min(size) * 0.045)
-    box = (margin, margin + noted, width - 2 * margin, height - 2 * margin - noted - room)
+    left = height - 2 * margin - noted - room  # less than nothing where the legend needs it all
+    box = (margin, margin + noted, width - 2 * margin, max(left, 1.0))
     points = layout(len(nodes), arcs, box)
     radius = _radius(points, drawn, size)
     paper = theme.faint if theme.page == "none" else theme.page

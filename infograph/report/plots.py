@@ -132,14 +132,14 @@ def plot_predictions(
         if len(model.target_names_) > 1:
             raise InvalidParameter("several columns of classes: draw one by a classifier of its own")
         given = class_targets(y, known, model.unlabelled, fitting=False)
+        _check_any(given.labelled)
         names = np.array([given.classes[code] for code in given.codes[given.labelled].tolist()])
         axes = _panels(ax, 1, (4.4, 4.2))[0]
         return _draw_confusion(axes, model, names, model.predict(known)[given.labelled])
     targets = numeric_targets(y, known, unlabelled=model.unlabelled, fitting=False)
     measured = targets.like(model.target_names_, model.target_units_).values[:, place]
     there = ~np.isnan(measured)
-    if not there.any():
-        raise InvalidParameter("not one of the graphs has a value: there is nothing to draw predictions over")
+    _check_any(there)
     bars = interval is not None and getattr(model, "error_bars_", None) is not None
     found = model.predict(known, interval=interval) if bars else (model.predict(known),)  # type: ignore[call-arg]
     said, *bounds = (np.reshape(each, (len(known), -1))[there, place] for each in found)
@@ -150,6 +150,11 @@ def plot_predictions(
     strip(axes, f"{name}: mean error {wrong:.3g}", f"measured{beside}", f"predicted{beside}")
     draw_errors(axes, measured[there], said, bounds or None)
     return axes
+
+
+def _check_any(known: NDArray[np.bool_]) -> None:
+    if not known.any():
+        raise InvalidParameter("not one of the graphs has a value: there is nothing to draw predictions over")
 
 
 def _draw_confusion(axes: Axes, model: Any, given: NDArray[Any], said: NDArray[Any]) -> Axes:

@@ -140,11 +140,7 @@ def study(
         raise InvalidParameter(f"repeats={repeats}: expected at least 1")
     method = choose_method(len(graphs), method)
     label, judged, notes = _judged(graphs, folds, inner_folds)
-    if Path(out).is_file():
-        raise InvalidParameter(f"{out} is a file; a study is written to a folder")
-    check_own(Path(out), FILES, "results.json", {"source", "graphs", "table", "settings"})
-    check_writable(Path(out) / "report.html")
-    check_model_folder(Path(out) / "model")
+    _check_place(Path(out))
     make_figure(1, 1)  # before the work that only matplotlib can finish
     clock = [time.perf_counter()]
     models, vectors = _train(estimator, graphs, repeats if judged is not None else 1, watch)
@@ -182,6 +178,14 @@ def study(
     )
     _write(found, Path(out))
     return found
+
+
+def _check_place(out: Path) -> None:
+    if out.is_file():
+        raise InvalidParameter(f"{out} is a file; a study is written to a folder")
+    check_own(out, FILES, "results.json", {"source", "graphs", "table", "settings"})
+    check_writable(out / "report.html")
+    check_model_folder(out / "model")
 
 
 def _judged(

@@ -141,6 +141,8 @@ def _limits(learned: Learned) -> list[str]:
             "worse. For molecules, a training that divides by scaffold shows by how much."
         )
     for name, share, count in zip(model.target_names_, learned.covered, counts, strict=False):
+        if not count:
+            continue
         low, high = (_percent(end / count) for end in binom.ppf([0.025, 0.975], count, LEVEL))
         lines.append(
             f"Intervals of {name} that are to hold {_percent(LEVEL)} of the graphs hold {_percent(share)} of "
@@ -231,49 +233,63 @@ def _panels(count: int) -> tuple[Any, list[Any]]:
 
 def _number_figures(learned: Learned) -> dict[str, Drawn]:
     """Predicted over measured, and how far off."""
-    tested, names = learned.tested, learned.parts.targets[:MOST_PANELS]
-    figure, panels = _panels(len(names))
-    for target, (axes, name) in enumerate(zip(panels, names, strict=True)):
+    tested = learned.tested
+    targets = np.flatnonzero(tested.known.any(axis=0))[:MOST_PANELS].tolist()
+    figure, panels = _panels(len(targets))
+    for target, axes in zip(targets, panels, strict=True):
         rows = tested.known[:, target]
         given, said = tested.given[rows, target], tested.said[rows, target]
-        strip(axes, shorten(name), "measured", "predicted")
+        strip(axes, shorten(learned.parts.targets[target]), "measured", "predicted")
         bounds = None if learned.bounds is None else [each[rows, target] for each in learned.bounds]
         draw_errors(axes, given, said, bounds)
     words = "Each point is a test graph; on the line it would be right."
     if learned.covered:
-        shares = ", ".join(map(_percent, learned.covered))
+        shares = ", ".join(_percent(share) for share in learned.covered if not math.isnan(share))
         words += f" Bars are intervals that are to hold {_percent(LEVEL)} of the graphs: they hold {shares}."
     return {"Predicted over measured": (as_svg(figure), words)}
 
 
 def _class_figures(learned: Learned) -> dict[str, Drawn]:
     """ROC curves, and how often predicted classes are right at each probability."""
+    reliability = {"Predicted probabilities beside what is so": _reliability_figure(learned)}
+    if learned.tested.headline != AUC:
+        return reliability
+    return {"ROC curves of the test graphs": _roc_figure(learned), **reliability}
+
+
+def _roc_figure(learned: Learned) -> Drawn:
     from sklearn.metrics import roc_curve
 
-    tested = learned.tested
-    found: dict[str, Drawn] = {}
-    second = str(learned.model.classes_.tolist()[1])
-    if tested.headline == AUC and tested.scores is not None:
-        figure, (axes,) = _panels(1)
-        strip(axes, "ROC", f"share of others taken for {second}", f"share of {second} that is found")
-        axes.plot([0, 1], [0, 1], color=LIGHT.missing, linewidth=1)
-        few = len(tested.names) <= len(LIGHT.hues)
-        for target, (name, figures) in enumerate(zip(tested.names, tested.figures, strict=True)):
-            rows = tested.known[:, target]
-            if not math.isnan(figures[AUC]):
-                curve = roc_curve(tested.given[rows, target], tested.scores[rows, target])
-                hue = LIGHT.hues[target if few else 0]
-                label = f"{shorten(name)} ({figures[AUC]:.2f})"
-                axes.plot(*curve[:2], color=hue, linewidth=1.6 if few else 0.8, label=label)
-        if few:
-            axes.legend(frameon=False, fontsize=8, labelcolor=LIGHT.ink, loc="lower right")
-        found["ROC curves of the test graphs"] = (
-            as_svg(figure),
-            "Each line is a column. The further to the upper left, the better; the diagonal is guessing.",
-        )
-    sure, right = _certainties(learned)
+    tested, second = learned.tested, learned.model.classes_.tolist()[1]
+    scores = np.asarray(tested.scores)  # (G, T)
     figure, (axes,) = _panels(1)
-    across = f"predicted probability of {second}" if tested.scores is not None else "predicted probability"
+    strip(axes, "ROC", f"share of others taken for {second}", f"share of {second} that is found")
+    axes.plot([0, 1], [0, 1], color=LIGHT.missing, linewidth=1)
+    few = len(tested.names) <= len(LIGHT.hues)
+    for target, (name, figures) in enumerate(zip(tested.names, tested.figures, strict=True)):
+        rows = tested.known[:, target]
+        if not math.isnan(figures[AUC]):
+            curve = roc_curve(tested.given[rows, target], scores[rows, target])
+            hue = LIGHT.hues[target if few else 0]
+            label = f"{shorten(name)} ({figures[AUC]:.2f})"
+            axes.plot(*curve[:2], color=hue, linewidth=1.6 if few else 0.8, label=label)
+    if few:
+        axes.legend(frameon=False, fontsize=8, labelcolor=LIGHT.ink, loc="lower right")
+    words = "Each line is a column. The further to the upper left, the better; the diagonal is guessing."
+    return as_svg(figure), words
+
+
+def _reliability_figure(learned: Learned) -> Drawn:
+    """Of the probability of the second of two classes, else of the predicted one."""
+    tested = learned.tested
+    if tested.scores is not None:
+        across = f"predicted probability of {learned.model.classes_.tolist()[1]}"
+        sure, right = tested.scores[tested.known], tested.given[tested.known] == 1
+    else:
+        across, rows = "predicted probability", tested.known[:, 0]
+        sure = np.asarray(learned.model.predict_proba(learned.parts.test)).max(axis=1)[rows]
+        right = tested.wrong[rows, 0] == 0
+    figure, (axes,) = _panels(1)
     strip(axes, "Reliability", across, "how often it is so")
     axes.plot([0, 1], [0, 1], color=LIGHT.missing, linewidth=1)
     bins = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
@@ -282,21 +298,8 @@ def _class_figures(learned: Learned) -> dict[str, Drawn]:
     means = [np.bincount(bins, each, BINS)[there] / counts[there] for each in (sure, right)]
     area = 15 + 150 * counts[there] / counts.max()
     axes.scatter(*means, s=area, color=LIGHT.hues[1], linewidths=0, zorder=3)
-    found["Predicted probabilities beside what is so"] = (
-        as_svg(figure),
-        "On the diagonal, probabilities can be taken as they are. A point's size is the number of graphs.",
-    )
-    return found
-
-
-def _certainties(learned: Learned) -> tuple[Any, Any]:
-    """Probabilities, and whether it was so: of the second of two classes, else of the predicted one."""
-    tested = learned.tested
-    if tested.scores is not None:
-        return tested.scores[tested.known], (tested.given[tested.known] == 1).astype(np.float64)
-    rows = tested.known[:, 0]
-    shares = np.asarray(learned.model.predict_proba(learned.parts.test))
-    return shares.max(axis=1)[rows], 1 - tested.wrong[rows, 0]
+    words = "On the diagonal, probabilities can be taken as they are. A point's size is the number of graphs."
+    return as_svg(figure), words
 
 
 # ---- the graphs it is most wrong about
@@ -317,7 +320,7 @@ def _worst(learned: Learned) -> list[dict[str, Any]]:
     if tested.scores is not None:
         far = np.abs(tested.given - tested.scores)
     elif not tested.classes and len(graphs) > 1 and far.shape[1] > 1:
-        far = far / np.maximum([np.nanstd(column) for column in tested.given.T], 1e-12)
+        far = far / tested.spread
     far = np.where(tested.known, far, -1.0)
     order = np.argsort(-far.max(axis=1, initial=-1.0), kind="stable")[:WORST]
     return [_drawn(learned, graphs, int(row), int(far[row].argmax())) for row in order if far[row].max() > 0]
@@ -352,10 +355,9 @@ def _curve_figure(learned: Learned, points: Sequence[tuple[int, float]]) -> Draw
     figure = make_figure(4.6, 4.2)
     axes = figure.add_subplot()
     strip(axes, f"test {name}", "labels", "")
-    slope = np.polyfit(np.log(counts), np.log(np.maximum(errors, 1e-9)), 1)[0]
+    slope, level = np.polyfit(np.log(counts), np.log(np.maximum(errors, 1e-9)), 1)
     more = np.geomspace(counts[0], counts[-1] + MORE, 50)
-    level = math.exp(float(np.mean(np.log(np.maximum(errors, 1e-9)) - slope * np.log(counts))))
-    axes.plot(more, level * more**slope, color=LIGHT.missing, linewidth=1, linestyle="--")
+    axes.plot(more, np.exp(level) * more**slope, color=LIGHT.missing, linewidth=1, linestyle="--")
     axes.plot(counts, errors, color=LIGHT.hues[0], marker="o", markersize=5, linewidth=1.6)
     axes.set_xscale("log")
     axes.set_xticks(counts, [f"{n:,}" for n in counts])

@@ -11,6 +11,7 @@ import pytest
 
 import infograph.explore.atlas as atlas_module
 from infograph import InfoGraph, as_graphset, find_clusters
+from infograph.data.records import objects
 from infograph.explore import make_atlas
 from infograph.explore.atlas import lay_out, matching, own_name, point_columns, typed_column
 from infograph.index import GraphIndex
@@ -112,6 +113,8 @@ def test_texts_are_found_whole_or_in_part(index):
     assert matching(index, "note 3") == [3] and matching(index, "yes") == list(range(1, 40, 2))
     assert matching(index, "NOTE 3") == [3, *range(30, 40)]  # of no cell all, so a part in any case
     assert matching(index, str(3 / 7)) == [3] and matching(index, "nothing of it") == []
+    gaps = index_of(np.eye(3), note=objects(["alone", None, "x"]), size=np.array([1.0, np.nan, 2.0]))
+    assert matching(gaps, "one") == [0] and matching(gaps, "None") == matching(gaps, "nan") == []
 
 
 def test_the_atlas_is_kept_until_method_seed_or_index_change(copy, counted, molecules):

@@ -161,6 +161,19 @@ def test_a_smiles_is_placed_and_an_upload_too(view, address):
     page.wait_for_function("() => document.querySelector('#graph h2')?.textContent === 'mol3'")
 
 
+def test_what_was_asked_for_last_is_shown(view, address):
+    page, held = view(address), []
+    page.route("**/api/graph/3", held.append)
+    with page.expect_request("**/api/graph/3"):
+        ask(page, "mol3")
+    ask(page, "mol7")
+    page.wait_for_function("() => document.querySelector('#graph h2')?.textContent === 'mol7'")
+    with page.expect_response("**/api/graph/3"):
+        held[0].continue_()
+    page.evaluate("() => new Promise(done => setTimeout(done, 100))")
+    assert page.locator("#graph h2").first.inner_text() == "mol7"
+
+
 def test_ids_that_look_like_markup_stay_texts(view, index, atlas):
     with served(index, atlas, token="a b&c", hosts=None) as where:
         page = view(f"{where}/?token=a%20b%26c")

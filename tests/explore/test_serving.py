@@ -7,15 +7,17 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from infograph.cli.look import explore
 from infograph.errors import InvalidParameter, MissingExtra
-from infograph.explore import make_atlas
+from infograph.explore import make_atlas, serve
 from infograph.explore.guard import is_loopback, open_socket, page_address
 from infograph.index import GraphIndex
+from tests.explore.conftest import index_of
 from tests.processes import PATIENCE, interrupted, started
 
 httpx = pytest.importorskip("httpx", reason="the server is tested with httpx")
@@ -66,6 +68,14 @@ def test_the_port_is_held_from_before_the_work(run, folder, monkeypatch):
     result = run(folder, "--port", port, "--no-browser")
     assert result.exception is None and seen == [port] and f":{port}/ " in result.stdout
     open_socket("127.0.0.1", port).close()  # given up at the end
+
+
+def test_a_server_that_cannot_begin_gives_its_port_up(index):
+    with open_socket("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(InvalidParameter, match="make one with make_atlas"):
+        serve(index, make_atlas(index_of(np.eye(3))), port=port)
+    open_socket("127.0.0.1", port).close()
 
 
 def test_addresses():

@@ -115,6 +115,18 @@ def test_intervals_are_columns_with_a_warning_beside_them():
         predict_table(AtomCounts().fit(graphs, "size"), graphs, interval=0.9)
 
 
+def test_targets_that_differ_in_their_unit_alone_have_bounds_of_their_own():
+    graphs, names = molecules(), ["E [eV]", "E [K]"]
+    for scale, name in enumerate(names, 1):
+        graphs = graphs.with_column("graph", Column(name, "float"), scale * SIZE)
+    model = InfoGraphRegressor(objective=Vectors("vectors", "ridge")).fit(graphs, names)
+    table = predict_table(model, graphs, interval=0.9)
+    beside = [f"{name} {end}" for name in names for end in ("low", "high")]
+    assert list(table.columns) == ["id", *names, *beside, "unlike training"]
+    _, low, _ = model.predict(graphs, interval=0.9)
+    assert np.allclose(table.columns["E [eV] low"], low[:, 0])
+
+
 def test_several_columns_of_classes_have_two_columns_each():
     graphs = molecules()
     for name, values in (("a", np.arange(24.0) % 2), ("b", (np.arange(24) > 9) * 1.0)):

@@ -17,7 +17,7 @@ from infograph.data.convert import as_graphset
 from infograph.data.schema import Column
 from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.learn.parts import Parts, make_parts
-from infograph.learn.tune import Range, draw_settings, parse_space, promoted, rounds_of, tune
+from infograph.learn.tune import Range, Trial, Tuned, draw_settings, parse_space, promoted, rounds_of, tune
 from infograph.progress import least_error
 from tests.scale.conftest import molecules
 
@@ -41,6 +41,7 @@ def test_settings_are_a_grid_or_random_and_never_twice():
     assert 80 < sum(value < 1e-3 for value in drawn) < 120  # a third of them: the scale is logarithmic
     assert all(isinstance(each["n"], int) for each in draw_settings({"n": Range(1, 50)}, 9, 0))
     assert len(draw_settings({"n": Range(1, 2)}, 9, 0)) == 2
+    assert draw_settings({"lr": np.array([0.5, 0.25])}, 2, 0) == [{"lr": 0.5}, {"lr": 0.25}]
     assert draw_settings({"lr": Range(1e-4, 1e-1)}, 3, 5) == draw_settings({"lr": Range(1e-4, 1e-1)}, 3, 5)
 
 
@@ -119,6 +120,14 @@ def test_models_of_labels_are_judged_by_validation(tmp_path):
     found = tune(estimator, {"lr": [1e-2, 1e-6]}, parts, tmp_path, trials=2)
     assert found.best == {"lr": 1e-2} and found.test[0] < 30
     assert found.tried[0].error == min(record["validation"] for record in found.model.history_)
+
+
+def test_settings_that_are_objects_can_be_written():
+    own = {"encoder": GIN(layers=2), "layers": np.int64(3)}
+    found = Tuned(InfoGraph(), own, (Trial(own, math.nan, 1),), (0.5,), (math.nan,)).to_dict()
+    written = json.loads(json.dumps(found, allow_nan=False))
+    assert written["best"] == written["tried"][0]["setting"] == found["best"]
+    assert (written["best"]["encoder"]["class"], written["best"]["layers"]) == ("GIN", 3)
 
 
 def test_other_labels_are_another_search(tmp_path):

@@ -111,6 +111,11 @@ def test_large_graphs_are_sampled_and_said_to_be() -> None:
     assert len(marks(dense)) == 150 and "drawn: 4,000 of 11,175 edges" in dense
 
 
+def test_the_smallest_drawing_has_room_for_a_scale() -> None:
+    path = as_graphset([nx.path_graph(4)])
+    assert len(marks(draw_graph(path, 0, scores=np.arange(4), size=(16, 16)))) == 4
+
+
 def test_nodes_are_coloured_by_their_contribution(corner_cases: GraphSet) -> None:
     model = InfoGraph(dim=8, epochs=1, batch_size=4, encoder=GIN(layers=2)).fit(corner_cases)
     svg = contribution_drawing(model, corner_cases[9])

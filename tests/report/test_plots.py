@@ -110,6 +110,8 @@ def test_predictions_of_classes_are_counts(mutag):
     assert told == [int(np.sum((labels == a) & (said == b))) for a in (-1, 1) for b in (-1, 1)]
     right = 100 * np.mean(said == labels)
     assert axes.get_title(loc="left") == f"y: {right:.1f} % of 188 right"
+    with pytest.raises(InvalidParameter, match="not one of the graphs has a value"):
+        plot_predictions(model, mutag[:5], [None] * 5)
 
 
 def test_gains_are_dots_and_intervals_coloured_where_sure():

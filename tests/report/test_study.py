@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ TWO_CLASSES = rings_and_stars(["ring", "star"] * 15)
 EVIL = "<script>alert('&')</script>"
 
 
-def small(seed: int = 0, epochs: int = 2) -> InfoGraph:
+def small(seed: int = 0, epochs: int | Literal["auto"] = 2) -> InfoGraph:
     return InfoGraph(dim=8, epochs=epochs, batch_size=16, random_state=seed)
 
 
@@ -102,7 +103,8 @@ def test_everything_of_the_user_is_escaped(tmp_path: Path) -> None:
 def test_what_has_no_classes_is_drawn_and_not_judged(
     labels: list[float], column: str, note: str, tmp_path: Path
 ) -> None:
-    found = study(rings_and_stars(labels, column), tmp_path, estimator=small())
+    found = study(rings_and_stars(labels, column), tmp_path, estimator=small(epochs="auto"))
+    assert f"in {len(found.model.history_)} epochs" in (tmp_path / "report.html").read_text()
     assert found.rows == () and found.evaluation is None and found.difference is None
     assert note in found.notes[0] and found.notes[0] in (tmp_path / "report.html").read_text()
     assert found.label == ("y" if column == "y" else "") and (tmp_path / "map.png").is_file()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,18 @@ def test_numbers(tmp_path):
     assert (n == 31 and error > 0 and "That is an extrapolation." in page) or "did not lower" in page
     assert np.array_equal(load(tmp_path / "m").predict(graphs), learned.model.predict(graphs))
     report(InfoGraphRegressor(objective=RIDGE), parts, tmp_path / "m")  # the folder may be replaced
+
+
+def test_a_target_that_no_test_graph_has(tmp_path):
+    graphs = molecules()[np.arange(72) % 24].with_column("graph", Column("x", "float"), np.arange(72) / 7)
+    parts = make_parts(graphs, ["size", "x"], validation=8, test=24)
+    test = parts.test.with_column("graph", Column("x", "float"), np.full(24, np.nan))
+    learned, page, results, card = report(
+        InfoGraphRegressor(objective=RIDGE), replace(parts, test=test), tmp_path / "m"
+    )
+    assert [each.target for each in learned.verdicts] == ["size"]
+    assert "Intervals of size" in page and "Intervals of x" not in page + card
+    assert results["intervals"]["covered"][1] is None and "nan" not in page.split("<h2>Predictions")[1]
 
 
 def test_columns_of_classes(tmp_path):

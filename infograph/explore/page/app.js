@@ -9,7 +9,7 @@ import { FileSource, ServerSource } from "./source.js";
 const inside = $("atlas-data"); // of the map as one file
 const source = inside ? new FileSource(inside.textContent, signature) : new ServerSource(new URLSearchParams(location.search).get("token"));
 const LONGEST = 120; // characters of a region's name
-const page = { atlas: null, map: null, cards: null, graph: null, region: [], added: [], pointed: -1, contributions: false };
+const page = { atlas: null, map: null, cards: null, graph: null, region: [], added: [], pointed: -1, contributions: false, asked: 0 };
 
 // ---- what goes wrong, and where things stand
 
@@ -65,8 +65,9 @@ async function recolour() {
 
 async function choose(row) {
   if (row < 0) return;
+  const turn = ++page.asked; // an answer that another question has overtaken is dropped
   const graph = await attempt(() => source.graph(row));
-  if (!graph) return;
+  if (!graph || turn !== page.asked) return;
   page.graph = graph;
   page.pointed = -1;
   showGraph();
@@ -90,6 +91,7 @@ function point(row) {
 
 function closeAll() {
   $("error").hidden = true;
+  page.asked++;
   page.graph = null;
   page.added = [];
   ["graph", "uploaded"].forEach((id) => fill(id, []));
@@ -119,8 +121,9 @@ async function chooseRegion(rows, name = "Region") {
 async function search(query) {
   const name = query.trim();
   if (!name) return;
+  const turn = ++page.asked;
   const found = await attempt(() => source.search(name, theme()), "Searching…");
-  if (!found) return;
+  if (!found || turn !== page.asked) return;
   if (found.kind === "id") return choose(found.row);
   if (found.kind === "rows") return found.rows.length === 1 ? choose(found.rows[0]) : chooseRegion(found.rows, `“${name}”`);
   page.graph = null;
@@ -268,7 +271,7 @@ async function start() {
   if (!opened) return;
   const [atlas, points] = opened;
   page.atlas = atlas;
-  const units = Object.fromEntries(atlas.columns.filter(({ name, unit }) => unit && !name.includes(unit)).map(({ name, unit }) => [name, unit]));
+  const units = new Map(atlas.columns.filter(({ name, unit }) => unit && !name.includes(unit)).map(({ name, unit }) => [name, unit]));
   page.cards = new Cards(source, choose, point, units);
   page.map.onmove = placeMarks;
   page.map.setPoints(points);

@@ -133,7 +133,7 @@ function showOwn(value) {
 // facts are rounded, what is the user's own is not
 function table(units, facts, own = {}) {
   const row = (name, text) => {
-    const shown = units[name] && text !== "–" ? `${text} ${units[name]}` : text;
+    const shown = units.has(name) && text !== "–" ? `${text} ${units.get(name)}` : text;
     return make("tr", {}, make("th", { scope: "row", textContent: name }), make("td", { textContent: shown }));
   };
   const rows = Object.entries(own).map(([name, value]) => row(name, showOwn(value)));
