@@ -120,7 +120,10 @@ def open_unpacked(path: Path) -> gzip.GzipFile | BufferedReader:
 
 
 def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
-    """Refuse, before anything starts, an output that is an input or holds one, also through a link."""
+    """Refuse, before anything starts, an output that is an input or holds one, also through a link.
+
+    The first output may be a folder that is replaced whole, and holds none of the others.
+    """
     read = [Path(each) for each in inputs if each is not None and _exists(Path(each))]
     below = [path for each in read if each.is_dir() for path in each.rglob("*") if path.is_file()]
     known = {(path.stat().st_dev, path.stat().st_ino) for path in (*read, *below)}
@@ -134,6 +137,10 @@ def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | No
         held = next((each for each in read if real in each.resolve().parents), None)
         if held is not None:
             raise InvalidParameter(f"{output} holds {held}, which is read here: choose another folder")
+        if place and written[0].resolve() in real.parents:
+            raise InvalidParameter(
+                f"{output} is in {written[0]}, which appears as a whole: name it elsewhere"
+            )
 
 
 def _exists(path: Path) -> bool:
@@ -306,11 +313,12 @@ def replaced_file(path: str | Path) -> Iterator[Path]:
     """A temporary path that takes the place of `path` once the block is through without an error."""
     path = Path(path)
     check_writable(path)
-    work = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    real = path.resolve()  # behind a symbolic link, the file itself is replaced
+    work = real.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
         with _room(path):
             yield work
-            work.replace(path)
+            work.replace(real)
     finally:
         work.unlink(missing_ok=True)
 

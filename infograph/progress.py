@@ -179,7 +179,7 @@ class Report(Watch):
         self.console = console or err()
         self.every = min(every, IN_CELL) if self.console.is_jupyter else every
         self._cell: Any = None  # the line of a notebook's output that is written over
-        columns = (TextColumn("{task.description}"), BarColumn(20))
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(20))
         figures = TextColumn("{task.fields[text]}", markup=False, table_column=Column())
         self._live = RichProgress(*columns, figures, TimeRemainingColumn(compact=True), console=self.console)
         self._task: TaskID | None = None
@@ -226,7 +226,7 @@ class Report(Watch):
 
     def note(self, text: str) -> None:
         """A line that stays, as it is: users' names are no markup."""
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def count(self, name: str) -> OnProgress:
         """What readers call; its stage begins with the first call, and again where the count begins again."""
@@ -344,7 +344,8 @@ def least_error(history: Sequence[Epoch]) -> float:
     of_model: dict[float, float] = {}
     for record in history:
         model = record.get("model", 1.0)
-        of_model[model] = min(record[ERROR], of_model.get(model, math.inf))
+        errors = record[ERROR], of_model.get(model, math.nan)
+        of_model[model] = min(errors, key=lambda error: (math.isnan(error), error))  # NaN is worst
     return sum(of_model.values()) / len(of_model) if of_model else math.nan
 
 
@@ -354,15 +355,18 @@ def figure_text(value: float, unit: str) -> str:
 
 
 def validation_unit(units: Sequence[str], *, classes: bool = False) -> str:
-    """The unit of the figure "validation" of a history: of several targets it is the mean in deviations."""
+    """The unit of the figure "validation" of a history: of several targets it is the mean in deviations.
+
+    Of several columns of classes it is the mean of 1 - ROC-AUC, without a unit.
+    """
     if classes:
-        return WRONG
+        return WRONG if len(units) == 1 else ""
     return units[0] if len(units) == 1 else "deviations"
 
 
 def err() -> Console:
     """Standard error."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def say(text: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 
 import pytest
 from rich.console import Console
 
 from infograph import GIN, InfoGraph, load_dataset, read_graphs
-from infograph.progress import Progress, ProgressReport, Report, ShardProgress, validation_unit
+from infograph.progress import Progress, ProgressReport, Report, ShardProgress, least_error, validation_unit
 
 ONE = {"loss": 1.0, "seconds": 1.0, "graphs_per_second": 1.0}
 RECORD = {
@@ -49,11 +50,11 @@ def test_nothing_is_shown_of_quick_readers(capsys, tmp_path):
 def test_bars_on_a_terminal(width):
     text = io.StringIO()
     with Report(Console(file=text, force_terminal=True, width=width)) as report:
-        told = report.count("reading QM9")
+        told = report.count("reading a[old].csv")
         for job in (0, 1):  # a download, then the parsing
             for done in (1, 60, 100):
                 told(done, 100 if job else 0)
-    assert "reading QM9" in text.getvalue() and "100 of 100" in text.getvalue()
+    assert "reading a[old].csv" in text.getvalue() and "100 of 100" in text.getvalue()
 
 
 def shown(width, terminal, unit="hartree", error=0.4212):
@@ -113,7 +114,15 @@ def test_verbose_writes_to_standard_error_only(capsys):
     assert all("loss" in line and "MI" in line and "pairs" in line and "graphs/s" in line for line in lines)
 
 
+def test_the_least_error_is_no_nan():
+    errors = {1: (math.nan, 0.3, math.nan, 0.5), 2: (0.1, math.nan)}
+    history = [{"model": model, "validation": error} for model in errors for error in errors[model]]
+    assert least_error(history) == pytest.approx(0.2)
+    assert math.isnan(least_error([{"validation": math.nan}]))
+
+
 def test_validation_units():
     assert validation_unit(["hartree"]) == "hartree"
     assert validation_unit(["", "K"]) == "deviations"
     assert validation_unit([""], classes=True) == "% wrong"
+    assert validation_unit(["", ""], classes=True) == ""

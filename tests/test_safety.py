@@ -15,6 +15,7 @@ import pytest
 from infograph import GIN, Auto, GraphIndex, InfoGraph, InfoGraphRegressor, load, read_graphs, save_graphs
 from infograph.cli import main
 from infograph.errors import InvalidParameter
+from infograph.io import write_text
 from infograph.scale import embed_shards, store_graphs
 
 SMILES = ["CCO", "CCN", "CCC", "CCCO", "c1ccccc1", "CC(=O)O", "CCCl", "CCBr", "COC", "CNC"]
@@ -69,6 +70,13 @@ def test_an_output_that_is_an_input_is_refused(here, models, words, again, run):
     code, said = run(*words.format(models=models, again=again).split())
     assert code != 0 and "is read here and cannot be written" in said
     assert everything(here) == before
+
+
+def test_a_file_behind_a_link_is_replaced(here):
+    (here / "link.csv").symlink_to(here / "a.csv")
+    write_text("link.csv", "new")
+    assert (here / "link.csv").is_symlink() and (here / "a.csv").read_text() == "new"
+    assert sorted(path.name for path in here.iterdir()) == ["a.csv", "link.csv"]
 
 
 def test_shards_are_not_written_over_themselves(here, models):

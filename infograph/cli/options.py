@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 import infograph
-from infograph.cli.output import Output, say_rejected, show
+from infograph.cli.output import Output, flag, say_rejected, show
 from infograph.errors import InvalidGraph
 from infograph.progress import Report
 
@@ -312,6 +312,8 @@ class LabelOptions:
         targets = names(self.target) or []
         if targets == ["all"]:
             targets = [column.name for column in graphs.schema.graph if column.kind != "text"]
+            if not targets:
+                raise refused("the graphs have no column of numbers or classes", "target")
         graphs, notes = prepare(
             graphs, targets, duplicates=self.duplicates, task=self.task, unlabelled=self.unlabelled
         )
@@ -331,7 +333,7 @@ class LabelOptions:
         self, task: Task, model: ModelOptions, columns: ColumnOptions
     ) -> tuple[SemiSupervised, dict[str, tuple[float, ...]]]:
         """An estimator with what was given, not fitted, and the settings to search."""
-        from infograph.parameters import changed
+        from infograph.parameters import changed, check_parameters
 
         if task == "regression" and self.objective in ("pseudo-label", "entropy"):
             raise refused(
@@ -349,7 +351,8 @@ class LabelOptions:
         usual = cls.paper() if model.paper else cls()
         made = changed(usual, {name: value for name, value in settings.items() if name not in grid})
         for name, values in grid.items():
-            changed(made, {name: values[0]})  # refuses what its objective does not have
+            for value in values:  # before the first of them is trained
+                check_parameters(changed(made, {name: value}))
         return made, grid
 
 
@@ -363,7 +366,7 @@ class TeamOptions:
 
 def refused(problem: str, name: str) -> typer.BadParameter:
     """What to raise about an option, by the name of its field."""
-    return typer.BadParameter(problem, param_hint=f"--{name.replace('_', '-')}")
+    return typer.BadParameter(problem, param_hint=flag(name))
 
 
 def verb(function: Callable[..., Output | None]) -> Callable[..., None]:

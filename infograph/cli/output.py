@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from infograph.errors import InfoGraphError, UnknownCategoryWarning
 from infograph.progress import WRONG, say
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LISTED = 20  # rejected graphs and failed shards; files list all of them
 DEFECT, MISTAKE, INTERRUPTED = 1, 2, 130
+OTHERWISE = {"y": "target", "random_state": "seed", "id": "id_column", "energies": "units"}  # as options
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]  # Typer's own click, or the package of that name
 Output = tuple[Any, Sequence[str | Table]]
 """The result of a verb: for programs, as JSON, and for people."""
@@ -41,7 +42,7 @@ def show(as_json: bool, content: Any, lines: Iterable[str | Table]) -> None:
 
         print(json.dumps(without_nan(content), indent=1, ensure_ascii=False))
         return
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)  # a SMILES may hold :o:
     for line in lines:
         if isinstance(line, str):
             console.print(line, markup=False, soft_wrap=True)
@@ -60,11 +61,11 @@ def table(
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(head))
     for place, name in enumerate(head):
         if place in texts:
-            made.add_column(escape(name), overflow="fold")
+            made.add_column(Text(name), overflow="fold")
         else:
-            made.add_column(escape(name), justify="right" if place else "left", no_wrap=True)
+            made.add_column(Text(name), justify="right" if place else "left", no_wrap=True)
     for place, row in enumerate(rows):
-        made.add_row(*map(escape, row), style="bold" if place == bold else "")
+        made.add_row(*map(Text, row), style="bold" if place == bold else "")
     return made
 
 
@@ -149,25 +150,34 @@ def explain(error: BaseException) -> int:
     return code
 
 
+def flag(name: str) -> str:
+    """The option of a parameter."""
+    return f"--{OTHERWISE.get(name, name).replace('_', '-')}"
+
+
 def in_options(text: str) -> str:
     """What the library says of its parameters as options: unlabelled=-1 is --unlabelled -1."""
 
     def option(found: re.Match[str]) -> str:
-        name, value = found[1].replace("_", "-"), found[2].strip("'")
-        return f"--{'target' if name == 'y' else name} {shlex.quote(value)}"
+        value = found[2].strip("'")
+        return f"{flag(found[1])} {shlex.quote(value)}"
 
     refused = re.fullmatch(r"The '(\w+)' parameter of \w+ must be (.+)\. Got (.+) instead\.", text)
     if refused:
-        return f"--{refused[1].replace('_', '-')} must be {refused[2]}, not {refused[3]}"
+        return f"{flag(refused[1])} must be {refused[2]}, not {refused[3]}"
     unknown = re.fullmatch(r"'(\w+)' is no parameter of (.+)", text)
     if unknown:
-        return f"--{unknown[1].replace('_', '-')} says nothing here: it is no parameter of {unknown[2]}"
+        return f"{flag(unknown[1])} says nothing here: it is no parameter of {unknown[2]}"
     flags = {"stereo=True": "--stereo", "stereo=False": "--no-stereo", " id= ": " --id-column "}
-    for spelled, flag in flags.items():
-        text = text.replace(spelled, flag)
+    for spelled, typed in flags.items():
+        text = text.replace(spelled, typed)
     text = re.sub(r"units=\{'(.+?)': '(.+?)'\}", r"--unit '\1=\2'", text)
-    names = "unlabelled|labelled|validation|test|label|y|n_models|n_splits|task|interval|duplicates|errors"
-    return re.sub(rf"\b({names})=('[^']*'|[-\w.]*\w)", option, text)
+    names = (
+        "unlabelled|labelled|validation|test|label|y|id|energies|objective|n_models|n_splits|task|interval|"
+        "duplicates|errors"
+    )
+    # a word of its own, and no folder such as runs/test=1/
+    return re.sub(rf"(?<![^\s(])({names})=((?>'[^']*'|[-\w.]*\w))(?![/\\])", option, text)
 
 
 @contextmanager

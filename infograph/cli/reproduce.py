@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 reproduce = typer.Typer(
     help="The paper's tables, cell by cell: one small result file each, and none is computed twice.",
-    no_args_is_help=True,
     rich_markup_mode="rich",
 )
 Results = Annotated[Path, opt.option("Where result files are kept.", "DIR")]
@@ -29,6 +28,14 @@ PROTOCOLS = {"leak-free": "leak-free, %", "paper": "best on test, %"}
 LEGEND = "Leak-free: all chosen on inner folds. Best on test: the paper's protocol. Runs: settings x repeats."
 SHOWN = "Figures to show: all chosen on inner folds, or the best setting on test folds."
 CHOSEN, OWN = "[default: chosen on alpha]", "[default: by target]"
+
+
+@reproduce.callback(invoke_without_command=True)
+def tables(context: typer.Context) -> None:
+    """Show the help where no table is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit()
 
 
 @reproduce.command()

@@ -6,7 +6,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -19,6 +19,10 @@ from infograph.cli.output import Interrupted, Output, error_table, in_options, s
 from infograph.progress import ProgressReport, Report, say
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from infograph.learn.parts import Parts
+    from infograph.learn.tune import Trial
     from infograph.progress import Progress
 
 LISTED = 10  # settings in the table
@@ -141,13 +145,18 @@ def _learn_labels(
         f"Report: {out / 'report.html'}",
     ]
     if learned.trials:
-        best = min(learned.trials, key=lambda trial: (math.isnan(trial.error), trial.error))
-        tried = []
-        for each in learned.trials:
-            values = [f"{value:g}" for value in each.settings.values()]
-            tried.append([*values, f"{each.error:.4g}", "chosen" if each is best else ""])
-        lines.insert(0, table((*best.settings, "validation", ""), tried))
+        lines.insert(0, _trials(learned.trials))
     return {"model": out, **learned.to_dict()}, lines
+
+
+def _trials(trials: Sequence[Trial]) -> Table:
+    """The settings that were tried, and which of them was chosen."""
+    best = min(trials, key=lambda trial: (math.isnan(trial.error), trial.error))
+    rows = []
+    for each in trials:
+        values = [f"{value:g}" for value in each.settings.values()]
+        rows.append([*values, f"{each.error:.4g}", "chosen" if each is best else ""])
+    return table((*best.settings, "validation", ""), rows)
 
 
 @contextmanager
@@ -192,34 +201,25 @@ def tune(
     """
     from infograph.estimators.folder import check_model_folder
     from infograph.io import check_outputs
-    from infograph.learn.parts import make_parts
     from infograph.learn.tune import parse_space
     from infograph.learn.tune import tune as search_settings
 
     labels.check()
+    for name in ("validate_on", "references"):
+        if getattr(labels, name) is not None:
+            raise opt.refused("it belongs to infograph train", name)
+    results = results or Path("runs") / f"tune-{opt.source_name(source)}"
     check_outputs([source, model.start], out, results)
     check_model_folder(out)
     graphs = reading.read(source, errors=errors, columns=columns, schema=labels.donor_schema(model))
-    estimator: Any
-    space: dict[str, Any]
-    if labels.target is None:
-        estimator, space, seed = model.estimator(columns), WITHOUT_LABELS, model.seed or 0
-        parts = make_parts(graphs, ["y"], task="classification", validation=0, test=0.2, seed=seed)
-    else:
-        parts, notes = labels.parts(graphs, model.seed or 0)
-        for note in notes:
-            say(note)
-        estimator, grid = labels.estimator(parts.task, model, columns)
-        weighed = hasattr(estimator._parts()["objective"], "lam")
-        usual = {name: values for name, values in WITH_LABELS.items() if weighed or name != "lam"}
-        space = {name: list(values) for name, values in grid.items()} or usual
-    space = parse_space(search) if search else space
+    estimator, parts, usual = _to_search(graphs, model, labels, columns)
+    space = parse_space(search) if search else usual
     say(f"{parts.sentence} The test graphs are not looked at before the end.")
     found = search_settings(
         estimator,
         space,
         parts,
-        results or Path("runs") / f"tune-{opt.source_name(source)}",
+        results,
         trials=trials,
         seed=estimator.random_state,
         workers=workers,
@@ -237,6 +237,25 @@ def tune(
     ]
     content = {"model": out, "graphs": parts.counts, **found.to_dict()}
     return content, [table([*space, "epochs", "error"], tried, bold=0), *judged, f"Model: {out}"]
+
+
+def _to_search(
+    graphs: infograph.GraphSet, model: opt.ModelOptions, labels: opt.LabelOptions, columns: opt.ColumnOptions
+) -> tuple[Any, Parts, dict[str, Any]]:
+    """The estimator to search, the graphs, divided, and what is searched where nothing is said."""
+    from infograph.learn.parts import make_parts
+
+    seed = model.seed or 0
+    if labels.target is None:
+        parts = make_parts(graphs, ["y"], task="classification", validation=0, test=0.2, seed=seed)
+        return model.estimator(columns), parts, WITHOUT_LABELS
+    parts, notes = labels.parts(graphs, seed)
+    for note in notes:
+        say(in_options(note))
+    estimator, grid = labels.estimator(parts.task, model, columns)
+    weighed = hasattr(estimator._parts()["objective"], "lam")
+    usual = {name: values for name, values in WITH_LABELS.items() if weighed or name != "lam"}
+    return estimator, parts, {name: list(values) for name, values in grid.items()} or usual
 
 
 @opt.verb

@@ -91,10 +91,11 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
     try:
         graphs = read(Path(shard.path), replace(options, errors="skip", label=None, units={}))
         graphs, rejected = replace(graphs, rejected=()), graphs.rejected
-    except InvalidFile as error:
-        if not isinstance(error.__cause__, NothingLeft) or not error.__cause__.rejected:
+    except (InvalidFile, NothingLeft) as error:
+        left = error if isinstance(error, NothingLeft) else error.__cause__
+        if not isinstance(left, NothingLeft) or not left.rejected:
             raise
-        rejected = error.__cause__.rejected
+        rejected = left.rejected
     total = len(rejected) + (0 if graphs is None else len(graphs))
     ids = [f"{shard.name}:{row}" for row in range(total)]
     position = np.full(total, -1)  # of the graph of every row
@@ -112,7 +113,7 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
         name: pa.nulls(total, pa.string()) if graphs is None else arrow_column(graph_values(graphs, name))
         for name in kept
     }
-    for start in range(0, total, size):
+    for start in range(0, max(total, 1), size):  # a set without graphs has columns, too
         here = position[start : start + size]
         found = here[here >= 0]
         inside = tuple(

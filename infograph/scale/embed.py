@@ -158,32 +158,22 @@ def embed_shards(
         JobStopped: another job writes to `out`, the disk is full, or a cluster cannot be reached; finished
             shards stay.
     """
-    if errors not in get_args(BadRows):
-        raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
     if workers < 1 or block < 1:
         raise InvalidParameter(f"workers={workers}, block={block}: expected at least one")
-    check_names(columns or ())
-    if errors == "nan" and PROBLEM in (columns or ()):
-        raise InvalidParameter(f"the column {PROBLEM!r} says why a row is empty: leave the files' own out")
-    read = reading or ReadOptions()
-    if read.label is not None or read.units:
-        raise InvalidParameter("label and units are not for shards, whose columns are copied as they are")
-    options = {name: json_ready(getattr(read, name)) for name in READ}
-    kept, folder = None if columns is None else tuple(columns), str(Path(out).absolute())
-    model = model_folder(model)
-    settings = {"model": _checksum(model), "columns": "all" if kept is None else list(kept)}
-    settings |= {"errors": errors, **options}
-    job = Job(str(model.absolute()), folder, errors, block, kept, options, settings)
-    shards = find_shards(inputs)
-    given = [inputs] if isinstance(inputs, str | Path) else inputs
-    check_outputs([model, *given, *(shard.path for shard in shards)], folder)
+    job, shards = _job(model, out, errors, block, columns, reading or ReadOptions()), find_shards(inputs)
+    folder, paths = job.out, [Path(shard.path) for shard in shards]
+    check_outputs([job.model, *([inputs] if isinstance(inputs, str | Path) else inputs), *paths], folder)
+    above = Path(folder).resolve().parents
+    around = next((path for path in paths if path.is_dir() and path.resolve() in above), None)
+    if around is not None:  # it would change while it is read
+        raise InvalidParameter(f"{folder} is in {around}, which is read here: choose another folder")
     check_folder(folder)
     began = time.perf_counter()
     busy = f"{folder} is in use: another job writes to it; wait for that job, or choose another folder"
     with locked(Path(folder) / LOCK, busy):
         sweep(folder, shards)
         records = read_records(folder)
-        check_records(folder, settings, shards, records)
+        check_records(folder, job.settings, shards, records)
         to_do = [shard for shard in shards if not is_finished(folder, shard, records.get(shard.name))]
         made, failures = _embed_all(job, to_do, workers, on, progress)
         sweep(folder, shards)  # what lost workers left behind
@@ -199,6 +189,30 @@ def embed_shards(
         dim=max((record["dim"] for record in finished), default=0),
         seconds=time.perf_counter() - began,
     )
+
+
+def _job(
+    model: str | Path,
+    out: str | Path,
+    errors: BadRows,
+    block: int,
+    columns: Sequence[str] | None,
+    reading: ReadOptions,
+) -> Job:
+    """The job, unless its options exclude each other."""
+    if errors not in get_args(BadRows):
+        raise InvalidParameter(f"errors={errors!r}: expected 'raise', 'skip' or 'nan'")
+    check_names(columns or ())
+    if errors == "nan" and PROBLEM in (columns or ()):
+        raise InvalidParameter(f"the column {PROBLEM!r} says why a row is empty: leave the files' own out")
+    if reading.label is not None or reading.units or reading.nodes is not None:
+        problem = "label, units and nodes are not for shards, whose columns are copied as they are"
+        raise InvalidParameter(problem)
+    options = {name: json_ready(getattr(reading, name)) for name in READ}
+    kept, folder = None if columns is None else tuple(columns), model_folder(model)
+    settings = {"model": _checksum(folder), "columns": "all" if kept is None else list(kept)}
+    settings |= {"errors": errors, **options}
+    return Job(str(folder.absolute()), str(Path(out).absolute()), errors, block, kept, options, settings)
 
 
 def _checksum(model: Path) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infograph.data.graphset import MARKER
+from infograph.data.network_files import LABELS, NETWORKS, network_files
 from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES, kind
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.io import read_json
@@ -41,7 +43,7 @@ def find_shards(inputs: Inputs) -> list[Shard]:
     """The shards of a pattern, a folder or a list of files, in the order of their paths (lists keep theirs).
 
     Of a folder the files of molecules and of JSON lines count, and the GraphSets saved in it; a folder
-    without any is one shard itself: a saved GraphSet, a TU folder, a folder of networks.
+    without any is one shard itself: a saved GraphSet, a TU folder, a folder of networks, with their labels.
     """
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     found = [path for each in paths for path in _expand(each)]
@@ -55,10 +57,12 @@ def find_shards(inputs: Inputs) -> list[Shard]:
 
 
 def _expand(source: str | Path) -> list[Path]:
-    path = Path(source).expanduser()
+    path = Path(source)
+    with suppress(RuntimeError):  # of a user who does not exist
+        path = path.expanduser()
     if is_pattern(path):
         steps = path.parts
-        first = next(place for place, step in enumerate(steps) if any(sign in step for sign in MAGIC))
+        first = next(n for n in range(len(steps)) if not Path(*steps[: n + 1]).exists())  # of the pattern
         found = sorted(
             each for each in Path(*steps[:first]).glob(str(Path(*steps[first:]))) if _visible(each)
         )
@@ -69,10 +73,13 @@ def _expand(source: str | Path) -> list[Path]:
         raise FileMissing(f"{path} does not exist; expected a pattern, a folder or files of graphs")
     if path.is_file() or (path / MARKER).is_file():
         return [path]
+    networks = any(kind(each) in NETWORKS and kind(each) not in ENDINGS for each in network_files(path))
     shards = (
         each
         for each in path.iterdir()
-        if _visible(each) and (kind(each) in ENDINGS if each.is_file() else (each / MARKER).is_file())
+        if _visible(each)
+        and not (networks and each.name == LABELS)
+        and (kind(each) in ENDINGS if each.is_file() else (each / MARKER).is_file())
     )
     return sorted(shards) or [path]
 

@@ -23,7 +23,7 @@ from infograph.data.labels import MISSING, as_number
 from infograph.data.read import ReadOptions, place_of
 from infograph.data.schema import LEVELS, Column, Schema
 from infograph.data.units import split_header
-from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
+from infograph.errors import InvalidGraph, NothingLeft, SchemaMismatch
 from infograph.io import (
     check_outputs,
     check_replaceable,
@@ -71,7 +71,7 @@ def store_graphs(
             at the first one.
         reading: how files are read.
         block: rows in memory at a time.
-        progress: told after every block.
+        progress: told after every block and every file.
 
     Raises:
         InvalidGraph: a row is no graph, and there is no file of rejects.
@@ -81,7 +81,7 @@ def store_graphs(
     shards, options = find_shards(inputs), reading or ReadOptions()
     given = [inputs] if isinstance(inputs, str | Path) else inputs
     check_outputs([*given, *(shard.path for shard in shards)], out, rejects)
-    rows = rejected = 0
+    rows = rejected = read = 0
     total = sum(shard.size for shard in shards) or 1
     kept = _Columns()
     with ExitStack() as stack:
@@ -92,9 +92,8 @@ def store_graphs(
             writer.writerow(("file", "row", "id", "problem"))
 
         def chunks() -> Iterator[GraphSet]:
-            nonlocal rows, rejected
+            nonlocal rows, rejected, read
             for done, shard in enumerate(shards):
-                share = sum(before.size for before in shards[:done]) / total
                 for each in read_blocks(shard, block, options, columns):
                     for bad in each.rejected:
                         if writer is None:
@@ -107,12 +106,14 @@ def store_graphs(
                     rows, rejected = rows + len(each), rejected + len(each.rejected)
                     if each.graphs is not None:
                         yield kept.of(each, each.graphs, shard.path)
-                    progress(ShardProgress(rows, done, len(shards), share))
+                    progress(ShardProgress(rows, done, len(shards), read / total))
+                read += shard.size
+                progress(ShardProgress(rows, done + 1, len(shards), read / total))
 
         try:
             graphs = save_stream(chunks(), out, finish=kept.finish)
-        except InvalidParameter as error:
-            raise InvalidParameter(f"not one of {rows:,} rows is a graph") if rows else error from error
+        except NothingLeft as error:
+            raise NothingLeft(f"not one of {rows:,} rows is a graph", rows) from error
     return Stored(graphs, rows, rejected)
 
 
@@ -216,7 +217,7 @@ def save_stream(
     with writing(folder), temporary_folder(folder) as near:
         parts = [save_graphs(chunk, near / str(number)) for number, chunk in enumerate(chunks) if len(chunk)]
         if not parts:
-            raise InvalidParameter("nothing to save: the stream has no graph")
+            raise NothingLeft("nothing to save: the stream has no graph")
         schema = joint_schema([finish(open_graphs(part)).schema for part in parts])
         with replaced_folder(folder, GRAPHSET) as work:
             _join(lambda: (_named_arrays(finish(open_graphs(part)), schema) for part in parts), schema, work)

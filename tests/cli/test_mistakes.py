@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from infograph import AtomCounts
+from infograph.cli.output import in_options
 from infograph.data.read import read_graphs
 from tests.cli.conftest import check, write_table
 
@@ -20,6 +21,8 @@ TRAIN = [
     ("--epochs many", "--epochs"),
     ("--bogus", "No such option"),
     ("--resume", "--checkpoint"),
+    ("--seed -1", "--seed must be an int in the range [0, 4294967295], not -1"),
+    ("--checkpoint {out}/state", "checkpoint.safetensors is in {out}, which appears as a whole"),
     ("--epochs -1", "--epochs must be an int in the range [0, inf) or a str among"),
     ("--node-columns colour", "no node column 'colour'; the graphs have: 'label'"),
     ("--lam 1", "--lam: it needs --target"),
@@ -30,6 +33,7 @@ LABELS = [
     ("--target logS --lam 1,x", "'1,x', expected a number, or several"),
     ("--target logS --objective supervised --prior 1", "--prior says nothing here: it is no parameter of"),
     ("--target logS --objective supervised --lam 1,2", "--lam says nothing here"),
+    ("--target logS --lr 0.01,-1", "--lr must be a float in the range (0.0, inf), not -1.0"),
     ("--target logS --objective entropy", "use another objective, or --task classification"),
     ("--target logS --n-models 0", "--n-models must be an int in the range [1, inf), not 0"),
     ("--target logS --lam 1,2 --checkpoint state", "keeps no checkpoint"),
@@ -40,8 +44,11 @@ FILES = [
     ("info {here}/none.csv", "none.csv does not exist"),
     ("info MUTGA-?", "no data set 'MUTGA-?'"),
     ("info {here}/empty.csv", "empty.csv is empty"),
+    ("info {table} --id-column key", "--id-column key: {table} has no such column"),
+    ("info {table} --units eV", "--units eV: no graph column is an energy"),
     ("info {table} --unit =K", "'=K', expected COLUMN=UNIT"),
     ("info {table} --unit logP=K", "units: there is no graph column 'logP', only ['smiles', 'logS [mol/L]'"),
+    ("train {here}/bare.smi --target all --out {out}", "the graphs have no column of numbers or classes"),
     ("train {here}/ten.csv --target v --labelled 5 --out {out}", "--labelled 5 is too small for 10 classes"),
     ("train {here}/bad.csv --target v --out {out}", "graph 5 (id 'mol5') is 'n.d.'"),
     ("train {here}/pm.csv --target v --out {out}", "--unlabelled -1"),
@@ -51,6 +58,10 @@ OUTPUTS = [
     ("train MUTAG --out {here}/full", "holds other files"),
     ("train MUTAG --out {here}/file/model", "there is a file in its place"),
     ("study MUTAG --out {here}/file", "is a file"),
+    ("train {table} --rejects {out}/bad.csv --out {out}", "bad.csv is in {out}, which appears as a whole"),
+    ("store {table} --rejects {out}/bad.csv --out {out}", "bad.csv is in {out}, which appears as a whole"),
+    ("tune MUTAG --out runs", "runs/tune-MUTAG is in runs, which appears as a whole"),
+    ("tune {table} --target logS --references all --out {out}", "it belongs to infograph train"),
     ("embed {mutag} MUTAG --out {here}/v.txt", ".parquet or .csv"),
     ("embed {mutag} MUTAG --out {here}/file/v.csv", "there is a file in its place"),
     ("map {index} --out {out}.pdf", ".png, .html or .parquet"),
@@ -92,7 +103,7 @@ ALL = [
 def places(tmp_path_factory, mutag_model, molecule_model, table, regressor, index):
     """What stands for the names in braces above."""
     here = tmp_path_factory.mktemp("places")
-    for name, text in (("file", "mine"), ("empty.csv", "")):
+    for name, text in (("file", "mine"), ("empty.csv", ""), ("bare.smi", "CCO\nCCN\n")):
         (here / name).write_text(text)
     (here / "full").mkdir()
     (here / "full" / "config.json").write_text('{"format": "something else"}')
@@ -108,7 +119,8 @@ def places(tmp_path_factory, mutag_model, molecule_model, table, regressor, inde
 def test_a_mistake_is_one_sentence(run, places, tmp_path, monkeypatch, words, expected):
     monkeypatch.setenv("INFOGRAPH_CACHE", str(tmp_path / "cache"))
     before = {path: path.read_bytes() for path in places["here"].rglob("*") if path.is_file()}
-    check(run(*shlex.split(words.format(**places, out=tmp_path / "out"))), expected)
+    out = tmp_path / "out"
+    check(run(*shlex.split(words.format(**places, out=out))), expected.format(**places, out=out))
     assert not list(tmp_path.glob("out*"))
     assert {path: path.read_bytes() for path in places["here"].rglob("*") if path.is_file()} == before
 
@@ -132,6 +144,14 @@ def test_disk_errors_are_one_sentence(run, mutag_model, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     done = run("embed", mutag_model, "MUTAG", "--out", tmp_path / "v.csv")
     check(done, f"Error: {tmp_path}: Permission denied")
+
+
+def test_library_words_become_options_and_paths_stay():
+    assert in_options("pass unlabelled=-1, or objective='vectors'.") == (
+        "pass --unlabelled -1, or --objective vectors."
+    )
+    for path in ("runs/test=1.5/a.csv is empty", "label=3/b.csv is empty"):
+        assert in_options(path) == path
 
 
 def test_defects_are_no_tracebacks(run, monkeypatch):

@@ -27,6 +27,11 @@ def test_cells_are_computed_once_and_shown(run, tmp_path):
     assert "2 of 5 repeats" in (tmp_path / "report" / "tables.md").read_text()
 
 
+def test_without_a_table_the_help_is_shown(run):
+    done = run("reproduce")
+    assert (done.code, done.err) == (0, "") and "table1" in done.out
+
+
 def test_cells_are_chosen_by_pattern(run, tmp_path):
     command = ("reproduce", "table1", "--data", "MUTAG", "--method", "all", "--repeats", "1")
     command = (*command, "--cells", "mutag wl rounds=[12] *", "--results", tmp_path)

@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from infograph import GIN, InfoGraph, load, load_dataset
+from infograph.cli.output import show, table
 from infograph.data.read import read_graphs
 from infograph.data.vectors import read_embeddings
 from infograph.parameters import described
+from infograph.progress import say
 from tests.cli.conftest import SMALL
 
 
@@ -179,6 +181,14 @@ def test_bad_rows(run, molecule_model, broken_molecules, tmp_path, errors):
     assert np.isnan(found.vectors[1]).all() and "C1CC(" in found.columns["problem"][1]
     drawn = run("map", out, "--out", tmp_path / "map.png", "--colour", "active")
     assert drawn.code == 0 and "1 graphs without a vector were left out" in drawn.err
+
+
+def test_texts_of_users_are_shown_as_they_are(capsys):
+    text = r"C/C=C\[NH3+] c1:c:o:c:c:1 [old] C\\"
+    show(False, {}, [text, table((text,), [(text,)])])
+    say(text)
+    shown = capsys.readouterr()
+    assert [line.strip() for line in shown.out.splitlines()] == [text] * 3 and shown.err == f"{text}\n"
 
 
 def test_strange_categories_are_warned_about_once(run, mutag_model, tmp_path):

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from infograph import GIN, InfoGraph, load
+from infograph import GIN, Column, InfoGraph, load
 from infograph.data.graphset import save_graphs
 from infograph.data.read import ReadOptions
 from infograph.data.vectors import read_embeddings
@@ -47,6 +47,12 @@ def rejected(out, name="a"):
 
 def assert_vectors(path, expected):
     np.testing.assert_allclose(vectors(path), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_file_of_edges_without_a_graph_is_a_shard_of_rejected_rows(model, tmp_path, out):
+    (tmp_path / "a.csv").write_text("source,target,graph\n,2,g\n")
+    report = embed_shards(model, tmp_path / "a.csv", out, errors="skip")
+    assert counts(report) == (1, 0, 1) and rejected(out)[0]["id"] == "g"
 
 
 @pytest.mark.parametrize("block", [7, 1000])
@@ -265,6 +271,11 @@ def test_saved_graphs_and_warnings(embed, tmp_path, out, corner_cases):
     save_graphs(corner_cases, tmp_path / "in" / "saved")
     assert counts(embed(model=own, block=3)) == (10, 10, 0)
     assert_vectors(out / "saved.parquet", load(own).transform(corner_cases))
+    columns = corner_cases.with_column("graph", Column("w", "float"), np.arange(10.0))[:0]
+    save_graphs(columns, tmp_path / "none")
+    report = embed(model=own, inputs=tmp_path / "none", out=tmp_path / "empty", columns=["w"])
+    assert counts(report) == (0, 0, 0) and report.complete
+    assert parquet.read_schema(tmp_path / "empty" / "none.parquet").field("w").type == pa.float64()
     (tmp_path / "odd.jsonl").write_text('{"nodes": [{"label": "strange"}], "edges": []}\n')
     with pytest.warns(UserWarning, match=r"odd\.jsonl: .*'strange'"):
         embed(model=own, inputs=tmp_path / "odd.jsonl")
@@ -278,7 +289,9 @@ def test_saved_graphs_and_warnings(embed, tmp_path, out, corner_cases):
         ({"errors": "stop"}, InvalidParameter, "errors='stop'"),
         ({"columns": ["vector"]}, InvalidParameter, "'vector' cannot be written"),
         ({"columns": ["problem"], "errors": "nan"}, InvalidParameter, "why a row is empty"),
-        ({"reading": ReadOptions(label="y")}, InvalidParameter, "label and units"),
+        ({"reading": ReadOptions(label="y")}, InvalidParameter, "label, units and nodes"),
+        ({"reading": ReadOptions(nodes="n.csv")}, InvalidParameter, "label, units and nodes"),
+        ({"inputs": "nets", "out": "nets/out"}, InvalidParameter, "out is in .*nets, which is read here"),
         ({"out": "a.smi/out"}, InvalidParameter, "a file in its place"),
         ({"model": "none"}, FileMissing, "no model folder"),
         ({"model": "damaged"}, InvalidFile, "checksum"),
@@ -287,6 +300,7 @@ def test_saved_graphs_and_warnings(embed, tmp_path, out, corner_cases):
 def test_mistakes(embed, model, tmp_path, monkeypatch, given, error, words):
     monkeypatch.chdir(tmp_path)
     Path("a.smi").write_text("C\n")
+    Path("nets").mkdir()
     shutil.copytree(model, "damaged")
     Path("damaged/model.safetensors").write_bytes(b"")
     with pytest.raises(error, match=words):

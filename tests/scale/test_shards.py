@@ -24,6 +24,12 @@ def test_pattern_folder_and_list(tmp_path, corner_cases):
     assert find_shards(tmp_path / "saved")[0].size > 1000
 
 
+def test_a_folder_of_networks_is_one_shard(tmp_path):
+    touch(tmp_path, "nets/a.graphml", "nets/labels.csv", "molecules/a.csv", "molecules/labels.csv")
+    assert [shard.name for shard in find_shards(tmp_path / "nets")] == ["nets"]
+    assert [shard.name for shard in find_shards(tmp_path / "molecules")] == ["a", "labels"]
+
+
 def test_equal_stems_get_longer_names(tmp_path):
     touch(tmp_path, "x/a.csv", "y/a.csv", "y/b.csv", "y/b.smi", "y/c.smi")
     names = [shard.name for shard in find_shards(sorted(tmp_path.rglob("*.*")))]
@@ -48,7 +54,10 @@ def test_what_is_refused(tmp_path, monkeypatch, given, error, words):
         find_shards(given)
 
 
-def test_a_file_may_be_called_like_a_pattern(tmp_path):
-    touch(tmp_path, "a[1].smi")
+def test_a_file_may_be_called_like_a_pattern(tmp_path, monkeypatch):
+    touch(tmp_path, "a[1].smi", "[new]/b.smi", "~c.smi")
     assert not is_pattern(tmp_path / "a[1].smi")
     assert [shard.name for shard in find_shards(tmp_path / "a[1].smi")] == ["a[1]"]
+    assert [shard.name for shard in find_shards(tmp_path / "[new]" / "*.smi")] == ["b"]
+    monkeypatch.chdir(tmp_path)
+    assert [shard.name for shard in find_shards(["~c.smi"])] == ["~c"]  # no user's folder

@@ -14,8 +14,9 @@ import pytest
 from infograph import as_graphset, read_graphs
 from infograph.cli import main
 from infograph.data.graphset import open_graphs, save_graphs
+from infograph.data.read import ReadOptions
 from infograph.errors import InvalidGraph, InvalidParameter, SchemaMismatch
-from infograph.scale import store_graphs
+from infograph.scale import Progress, store_graphs
 from tests.scale.conftest import molecules
 
 
@@ -23,9 +24,9 @@ def test_shards_become_one_set(write, tmp_path):
     for n in range(3):
         smiles = [*molecules(50, seed=n), None]
         write(f"p{n}.parquet", smiles, id=[f"m{n}-{k}" for k in range(51)], logS=pa.array([*range(50), None]))
-    stored = store_graphs(
-        tmp_path / "in", tmp_path / "all", columns=["logS"], rejects=tmp_path / "bad.csv", block=7
-    )
+    seen, options = [], {"columns": ["logS"], "rejects": tmp_path / "bad.csv", "block": 7}
+    stored = store_graphs(tmp_path / "in", tmp_path / "all", **options, progress=seen.append)
+    assert seen[-1] == Progress(153, 3, 3, 1.0)
     assert (stored.rows, stored.rejected, len(stored.graphs)) == (153, 3, 150)
     assert stored.graphs.graph["logS"].tolist() == [float(k) for k in range(50)] * 3
     assert stored.graphs.ids[50] == "m1-0"
@@ -52,6 +53,10 @@ def test_tables_of_text(tmp_path):
     table.write_text("smiles\n((\n")
     with pytest.raises(InvalidParameter, match="not one of 1 rows is a graph"):
         store_graphs(table, tmp_path / "other", rejects=tmp_path / "bad.csv")
+    (tmp_path / "b.csv").write_text("name,smiles\na,CC\n")
+    own = {"reading": ReadOptions(id="name"), "rejects": tmp_path / "bad.csv"}
+    with pytest.raises(InvalidParameter, match=r"id='name': .*a\.csv has no such column"):
+        store_graphs([tmp_path / "b.csv", table], tmp_path / "other", **own)
 
 
 def gaps_first():
