@@ -44,7 +44,10 @@ def test_reader_that_leaves_is_no_error():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("labels", [(), ("--target", "y", "--n-models", "2", "--early-stopping", "100000")])
+TWO_NETWORKS = ["--target", "y", "--objective", "infograph*", "--n-models", "2", "--early-stopping", "100000"]
+
+
+@pytest.mark.parametrize("labels", [(), TWO_NETWORKS])
 def test_interrupted_training_can_be_resumed(tmp_path, labels):
     """Without labels to the bit of an undisturbed run; estimators promise that of networks with labels."""
     model, state, whole = tmp_path / "model", tmp_path / "state", tmp_path / "whole"
