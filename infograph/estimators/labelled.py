@@ -26,7 +26,15 @@ from infograph.data.molecules import ELEMENT
 from infograph.data.schema import Category
 from infograph.data.targets import ClassTargets, Targets
 from infograph.errors import InvalidParameter, UnknownCategoryWarning
-from infograph.estimators.architecture import AnyEncoder, Auto, choose_device, encoder_spec, fitted_model
+from infograph.estimators.architecture import (
+    AnyEncoder,
+    Auto,
+    choose_device,
+    encoder_spec,
+    fitted_model,
+    load_widened,
+    widened,
+)
 from infograph.estimators.base import BadRows, Compute, GraphPredictor, reread
 from infograph.estimators.choosing import NETWORK, SIMPLE, choose, hold_out, in_words
 from infograph.estimators.folder import State, carried_folder
@@ -314,7 +322,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """What must not differ between a checkpoint and the run that goes on from it."""
         identity = self._run_settings() | {"labelled graphs": len(data.labelled)}
         if self.init_from is not None:
-            weights = data.make_encoder().state_dict().values()
+            with own_noise(self.random_state):
+                weights = data.make_encoder().state_dict().values()
             every = b"".join(each.cpu().numpy().tobytes() for each in weights)
             identity["checksum of the weights of init_from"] = hashlib.sha256(every).hexdigest()[:16]
         for name, each in (("training", (data.graphs, targets)), ("validation", data.held_out)):
@@ -351,13 +360,15 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
                 with own_noise():
                     encoder.another(schema, self.dim)  # one that cannot be made is refused before training
             return known, lambda: (encoder.another if self.models_ else encoder.build)(schema, self.dim)
-        schema, encoder, dim = start.schema_, start.encoder_, start._encoder.dim
-        weights = {name: tensor.detach().clone() for name, tensor in start._encoder.state_dict().items()}
+        schema, encoder, donor = start.schema_, start.encoder_, start._encoder
+        if schema.option("hydrogens") is not None and not isinstance(self._parts()["objective"], Vectors):
+            graphs = as_graphset(graphs, **dict(schema.options))  # new elements get inputs to learn
+            schema = widened(schema, graphs)
         self.schema_, self.encoder_ = schema, encoder
 
         def copied() -> GraphEncoder:
-            made: GraphEncoder = encoder.build(schema, dim)
-            load_weights(made, weights)
+            made: GraphEncoder = encoder.build(schema, donor.dim)
+            load_widened(made, donor, start.schema_, schema)
             return made
 
         return as_graphset(graphs, schema=schema), copied

@@ -82,8 +82,8 @@ class InfoGraphRegressor(SemiSupervised):
         averaging: the decay of an exponential average of a network's weights over updates, such as 0.99,
             which is validated and kept instead of the last weights; None for none, as in the paper.
         init_from: a fitted InfoGraph, InfoGraphRegressor or InfoGraphClassifier, or the folder of one, whose
-            encoder (architecture, columns and weights) is the start; its settings here are ignored.
-            "molecules" is the model in the package.
+            encoder (architecture, columns and weights) is the start; its settings here are ignored. Networks
+            get inputs for elements that it does not know. "molecules" is the model in the package.
         thaw_after: epochs in which the encoder of `init_from` stays as it is, and the head alone learns.
         descriptors: "rdkit" puts RDKit's descriptors of molecules, scaled by the labelled ones, behind the
             graph vector that a network's head sees; heads of "vectors" choose by themselves.

@@ -145,6 +145,24 @@ def test_a_regressor_starts_from_molecules():
     assert model._encoder.dim == 512 and model.predict(["CCO"]).shape == (1,)
 
 
+def test_a_regressor_gets_inputs_for_elements_that_its_start_does_not_know(tmp_path):
+    y, settings = np.arange(float(len(STRANGE))), {"init_from": "molecules", "lr": 1e-30}
+    pretrained, kept = InfoGraph.from_pretrained("molecules"), tmp_path / "one"
+    model = InfoGraphRegressor("supervised", epochs=2, **settings).fit(STRANGE, y, checkpoint=kept)
+    known = pretrained.schema_.node[0].categories
+    assert model.schema_.node[0].categories == (*known, "Na", "Ca", "Pt")
+    platinum, carbon = model.transform(["C[Pt]C", "CCC"])
+    assert not np.allclose(platinum, carbon)
+    again = InfoGraphRegressor("supervised", epochs=2, **settings)
+    again.fit(STRANGE, y, checkpoint=kept, resume=True)  # the same weights for what is new
+    assert np.array_equal(again.predict(STRANGE), model.predict(STRANGE))
+    untouched = InfoGraphRegressor("supervised", epochs=0, **settings).fit(STRANGE, y)
+    assert untouched.transform(SMILES[:4]) == pytest.approx(pretrained.transform(SMILES[:4]), abs=1e-5)
+    with pytest.warns(UnknownCategoryWarning):
+        head = InfoGraphRegressor("vectors").fit(STRANGE, y)  # its encoder does not learn
+    assert head.schema_.node[0].categories == known
+
+
 # ---- training that starts from it
 
 
