@@ -84,8 +84,13 @@ def report(
     from infograph.paper.report import write_report
 
     written = write_report(results, out or results / "report")
-    content = {"page": written.page, "tables": written.tables, "summary": written.summary}
-    return content, [*written.summary, f"Report: {written.page}"]
+    head, *rows = [
+        written.agreement.head,
+        *([each.lines[0] for each in row] for row in written.agreement.rows),
+    ]
+    counts = [dict(zip(head, row, strict=True)) for row in rows]
+    content = {"page": written.page, "tables": written.tables, "agreement": counts}
+    return content, [table(head, rows, texts=(0, 1, 2, 4, 5)), f"Report: {written.page}"]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import NamedTuple
 
+import numpy as np
+
 from infograph.cells import Result
-from infograph.evaluate import Evaluation
 from infograph.evaluate.published import figure_text, paper_table1, paper_table2
 from infograph.io import write_text
+from infograph.look.describe import holm
 from infograph.paper import table1, table2
 from infograph.paper.figures import epochs_figure
 from infograph.report.figures import as_svg, history_figure
@@ -42,7 +44,7 @@ class Report(NamedTuple):
 
     page: Path
     tables: Path
-    summary: tuple[str, ...]
+    agreement: Sheet
 
 
 def write_report(results: Path, out: Path) -> Report:
@@ -55,8 +57,8 @@ def write_report(results: Path, out: Path) -> Report:
     """
     accuracies, errors = table1.read_table1(results), table2.read_table2(results)
     parts = report_parts(accuracies, errors, table1.read_variants(results))
-    summary = summarise(accuracies, errors)
-    lines = [f"# {TITLE}", "", *(f"- {plain(each)}" for each in summary), ""]
+    parts = [Part("In short", [agreement_sheet(accuracies, errors)], remarks("agreement")), *parts]
+    lines = [f"# {TITLE}", ""]
     for part in parts:
         lines += [f"## {plain(part.title)}", ""]
         for sheet in part.sheets:
@@ -64,8 +66,8 @@ def write_report(results: Path, out: Path) -> Report:
         lines += [*(f"- {plain(remark)}" for remark in part.remarks), ""]
     epochs = Part("Accuracy against epochs", [], remarks("epochs"), epochs_figure(accuracies))
     drawn = [part for part in (epochs, _convergence(errors)) if part.figure]
-    page = render("reproduction.html", title=TITLE, summary=summary, parts=[*parts, _later(), *drawn])
-    report = Report(out / "report.html", out / "tables.md", tuple(summary))
+    page = render("reproduction.html", title=TITLE, parts=[*parts, _later(), *drawn])
+    report = Report(out / "report.html", out / "tables.md", parts[0].sheets[0])
     out.mkdir(parents=True, exist_ok=True)
     write_text(report.page, page)
     write_text(report.tables, "\n".join(lines))
@@ -91,57 +93,58 @@ class Sides(NamedTuple):
         above, below = (tuple(abs(gap) for gap in apart if (gap > 0) == up) for up in (True, False))
         return cls(len(known), len(judged) - len(apart), above, below, len(measured) - len(judged))
 
-    def sentence(self, interval: str, digits: int, unit: str = "") -> str:
-        """All of it in words; `interval` says what ours is."""
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Measured, inside, above and below, as cells of a table."""
         measured = self.inside + len(self.above) + len(self.below) + self.alone
-        alone = f"; {self.alone} of one repeat have no interval" if self.alone else ""
-        return (
-            f"{measured} of the paper's {self.planned} figures were measured. The paper's lies inside our "
-            f"interval ({interval}) in {self.inside}; ours is above it in "
-            f"{_reach(self.above, digits, unit)}, and below it in {_reach(self.below, digits, unit)}{alone}."
-        )
+        alone = f", {self.alone} of one repeat" if self.alone else ""
+        sides = [f"{len(gaps)}{_reach(gaps)}" for gaps in (self.above, self.below)]
+        return (f"{measured} of {self.planned}{alone}", str(self.inside), *sides)
 
 
-def _reach(gaps: Sequence[float], digits: int, unit: str) -> str:
+def _reach(gaps: Sequence[float]) -> str:
     if len(gaps) < 2:
-        return f"{len(gaps)}" + "".join(f" (by {gap:.{digits}f}{unit})" for gap in gaps)
-    return f"{len(gaps)} (by {median(gaps):.{digits}f}{unit} in the median, {max(gaps):.{digits}f} at most)"
+        return "".join(f" (by {gap:.2g})" for gap in gaps)
+    return f" (by {median(gaps):.2g}, at most {max(gaps):.2g})"
 
 
-def sides1(table: table1.Table1) -> Sides:
+def sides1(table: table1.Table1, rows: Sequence[str] = tuple(table1.METHODS)) -> Sides:
     """Of Table 1, by the paper's protocol, in points."""
-    return Sides.of(cell for cell in table.values() if isinstance(cell.published, tuple))
+    cells = (cell for (_, row), cell in table.items() if row in rows)
+    return Sides.of(cell for cell in cells if isinstance(cell.published, tuple))
 
 
-def sides2(table: table2.Table2) -> dict[table2.Length, tuple[list[str], Sides]]:
-    """Of Table 2, ratios to the supervised model's error: targets that were trained alike, and of these."""
+def sides2(table: table2.Table2) -> dict[table2.Length, tuple[list[str], dict[str, Sides]]]:
+    """Of Table 2, by objective, over targets that were trained alike, and these.
+
+    Ratios to the supervised model's error; of that model itself, to the paper's.
+    """
     groups: dict[table2.Length, list[str]] = {}
     for target, length in table.lengths.items():
         groups.setdefault(length, []).append(target)
-    errors = [error for error in table.errors.values() if error.published is not None]
     return {
-        length: (targets, Sides.of(error for error in errors if error.target in targets))
+        length: (
+            targets,
+            {row: Sides.of(table.errors[target, row] for target in targets) for row in table2.OBJECTIVES},
+        )
         for length, targets in groups.items()
     }
 
 
-def summarise1(table: table1.Table1) -> str:
-    """How many of the paper's figures lie inside our intervals, and how far others are above and below."""
-    return sides1(table).sentence(f"{table1.REACH} deviations over repeats", 1, " points")
-
-
-def summarise2(table: table2.Table2) -> list[str]:
-    """The same of Table 2, for targets that were trained alike."""
-    return [
-        f"{', '.join(targets)} ({length}): "
-        + sides.sentence(f"{100 * table2.CONFIDENCE:g} %, over {length.over}", 2)
-        for length, (targets, sides) in sides2(table).items()
+def agreement_sheet(accuracies: table1.Table1, errors: table2.Table2) -> Sheet:
+    """How many of the paper's figures lie inside our intervals, and how far ours are above and below."""
+    of, title = f"Table 1, {table1.REPEATS} repeats", table1.row_titles()[table1.TRAINED]
+    rows = [
+        (of, "accuracies of all methods", *sides1(accuracies).entries),
+        ("", f"of {title} alone", *sides1(accuracies, [table1.TRAINED]).entries),
     ]
-
-
-def summarise(accuracies: table1.Table1, errors: table2.Table2) -> list[str]:
-    """Both tables beside the paper's, in sentences."""
-    return [f"Table 1: {summarise1(accuracies)}", *(f"Table 2, {each}" for each in summarise2(errors))]
+    for length, (targets, sides) in sides2(errors).items():
+        for row, each in sides.items():
+            first = row == table2.REFERENCE
+            where = f"Table 2, {', '.join(targets)}, {length}" if first else ""
+            over = "the paper's error" if first else "our supervised error"
+            rows.append((where, f"{table2.NAMES[row]} over {over}", *each.entries))
+    return Sheet.of(("", "our figures", "measured", "inside", "above", "below"), rows)
 
 
 def report_parts(accuracies: table1.Table1, errors: table2.Table2, variants: table1.Table1) -> list[Part]:
@@ -276,15 +279,18 @@ def grid_text(names: Iterable[str]) -> str:
 
 def versus_sheet(table: table1.Table1) -> Sheet:
     """InfoGraph against the untrained encoder."""
+    tests = table1.against_untrained(table)
+    corrected = holm(np.array([test.p_value for test, _ in tests.values()]))
     rows = []
-    for data, (test, repeats) in table1.against_untrained(table).items():
+    for (data, (test, repeats)), p_value in zip(tests.items(), corrected, strict=True):
         difference = signed(100 * test.difference, 2)
         interval = " to ".join(signed(100 * end, 2) for end in test.interval)
-        p = f"{test.p_value:.3f}" if test.p_value >= 0.001 else "below 0.001"
+        shown = [f"{p:.3f}" if p >= 0.001 else "below 0.001" for p in (test.p_value, p_value)]
         found = "better" if test.difference > 0 else "worse"
-        found = found if test.p_value < 0.05 else "no difference found"
-        rows.append((data, difference, interval, p, str(repeats), found))
-    return Sheet.of(("data set", "difference, points", "95 % interval", "p", "repeats", ""), rows)
+        found = found if p_value < 0.05 else "no difference found"
+        rows.append((data, difference, interval, *shown, str(repeats), found))
+    head = ("data set", "difference, points", "95 % interval", "p", "p after Holm", "repeats", "")
+    return Sheet.of(head, rows)
 
 
 def variants_sheet(table: table1.Table1) -> Sheet:
@@ -308,21 +314,17 @@ def variants_sheet(table: table1.Table1) -> Sheet:
         if cell.evaluation is None or cell.leak_free is None or cell.ours is None:
             return text(absent(cell.found), look="absent")
         lines = [figure_text(cell.leak_free, 1), f"{cell.ours[0]:.1f}"]
-        base = table[data, table1.VARIANTS[name].method].evaluation if name in table1.VARIANTS else None
-        if base is not None and set(base.seeds) & set(cell.evaluation.seeds):
-            lines.append(signed(100 * _gain(cell.evaluation, base), 1))
+        found = (
+            table1.paired(cell, table[data, table1.VARIANTS[name].method])
+            if name in table1.VARIANTS
+            else None
+        )
+        if found is not None:
+            gain, *ends = (signed(100 * each, 1) for each in (found[0].difference, *found[0].interval))
+            lines.append(f"{gain} ({' to '.join(ends)})")
         return text(*lines, *cell.lacks)
 
     return grid(("variant",), rows, {data: data for data in table1.SMALL}, entry)
-
-
-def _gain(own: Evaluation, base: Evaluation) -> float:
-    """The leak-free mean minus that of the base, over the repeats that both have."""
-    first, second = (
-        {seed: mean(scores) for seed, scores in zip(each.seeds, each.leak_free().fold_scores, strict=True)}
-        for each in (own, base)
-    )
-    return mean(first[seed] - second[seed] for seed in first if seed in second)
 
 
 def table2_sheet(table: table2.Table2) -> Sheet:
@@ -337,7 +339,7 @@ def table2_sheet(table: table2.Table2) -> Sheet:
         return text(
             digits(error.mae, 4),
             rounded(error.ratio, 3),
-            f"{low:.3f} to {high:.3f}" if error.interval and objective != table2.REFERENCE else "",
+            f"{low:.3f} to {high:.3f}" if error.interval else "",
             f"{INSIDE} {theirs}" if error.inside else theirs,
             "" if error.difference is None else signed(error.difference, 3),
             bold=error.mae == least[target],
@@ -389,11 +391,15 @@ def training_remarks(table: table2.Table2) -> list[str]:
     )
     epochs = {length.epochs for length in table.lengths.values()}
     if epochs != {table2.FIRST_EPOCHS}:
-        remarks.append("The learning rate falls to 0 along a cosine, for every objective alike.")
+        remarks.append(
+            "Inputs and weights at the start are the authors', so far as they are known, and the learning "
+            "rate falls to 0 along a cosine, for every objective alike."
+        )
     if table2.FIRST_EPOCHS in epochs:
         remarks.append(
-            f"Targets with {table2.FIRST_EPOCHS} epochs are of the table's first run: all node columns as "
-            f"inputs, torch's weights at the start, a learning rate that never fell."
+            f"Not so the targets with {table2.FIRST_EPOCHS} epochs, which are of the table's first run: all "
+            "node columns as inputs, torch's weights at the start, a learning rate that never fell. Today's "
+            "command makes longer runs in their place."
         )
     what = f"{' and '.join(table.plan.open)} on {table2.SEARCHED}"
     under_way = f"The search for {what} with the new inputs is not over."

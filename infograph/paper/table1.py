@@ -11,7 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
+from statistics import mean
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
 from infograph.baselines.references import LabelHistogram
 from infograph.cells import Cell, Result, parameters_of
@@ -28,6 +33,7 @@ from infograph.parameters import changed
 from infograph.progress import Watcher
 from infograph.train.checkpoint import FILE
 
+Interval = tuple[float, float]
 LATER = ("wl-oa", "ltp", "infograph-paper")  # not in the paper
 METHODS = {name: method for name, method in COMPARED.items() if name not in LATER}
 METHODS["nodes"] = Method("nodes", "number of nodes", {"default": lambda seed: LabelHistogram(())})
@@ -40,7 +46,7 @@ REDUCED = {
     "REDDIT-MULTI-5K": ("layers=4 lr=0.001",),
 }  # InfoGraph's settings where a training takes minutes, fixed before anything was run there
 REDUCED_EPOCHS = (10, 20)
-REACH = 2  # deviations over repeats on either side of the mean: the interval
+CONFIDENCE = 0.95  # of intervals
 TRAINED, UNTRAINED = "infograph", "untrained"
 
 
@@ -291,11 +297,11 @@ class Accuracy:
         return self.ours[0] - self.published[0]
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """Our mean by the paper's protocol and what lies REACH deviations around it; none of one repeat."""
-        if self.ours is None or math.isnan(self.ours[1]):
+    def interval(self) -> Interval | None:
+        """Of our mean by the paper's protocol, over repeats; none of one repeat."""
+        if self.evaluation is None or len(self.evaluation.seeds) < 2:
             return None
-        return self.ours[0] - REACH * self.ours[1], self.ours[0] + REACH * self.ours[1]
+        return seed_interval([100 * mean(scores) for scores in self.evaluation.paper().fold_scores])
 
     @property
     def inside(self) -> bool:
@@ -336,6 +342,13 @@ class Accuracy:
 
 def _percent(score: Score) -> Figure:
     return 100 * score.mean, 100 * score.std
+
+
+def seed_interval(values: ArrayLike, *, level: float = CONFIDENCE) -> Interval:
+    """Student's interval of the mean of a figure that every seed gave once."""
+    found = np.asarray(values, dtype=np.float64)
+    reach = float(stdtrit(len(found) - 1, (1 + level) / 2)) * found.std(ddof=1) / math.sqrt(len(found))
+    return float(found.mean() - reach), float(found.mean() + reach)
 
 
 Table1 = dict[tuple[str, str], Accuracy]  # (data set, method or variant) -> its figures
@@ -391,17 +404,18 @@ def majority(table: Table1, data: str) -> float | None:
 def against_untrained(table: Table1) -> dict[str, tuple[PairedTest, int]]:
     """InfoGraph minus the untrained encoder, leak-free, by data set: the test, and of how many repeats it is.
 
-    Of the repeats that both have; data sets where one has no results are left out.
+    Data sets where one has no results are left out.
     """
-    tests = {}
-    for data in paper_table1().datasets:
-        pair = [table[data, method] for method in (TRAINED, UNTRAINED)]
-        seeds = [set(cell.evaluation.seeds if cell.evaluation else ()) for cell in pair]
-        shared = seeds[0] & seeds[1]
-        trained, untrained = (
-            collect(result for result in cell.found if result["settings"]["repeat"] in shared)
-            for cell in pair
-        )
-        if trained is not None and untrained is not None:
-            tests[data] = paired_test(trained, untrained), len(shared)
-    return tests
+    pairs = {data: [table[data, name] for name in (TRAINED, UNTRAINED)] for data in paper_table1().datasets}
+    tests = {data: paired(*pair) for data, pair in pairs.items()}
+    return {data: test for data, test in tests.items() if test is not None}
+
+
+def paired(a: Accuracy, b: Accuracy) -> tuple[PairedTest, int] | None:
+    """The test of a minus b, leak-free, on the repeats that both have, and how many these are."""
+    seeds = [set(cell.evaluation.seeds if cell.evaluation else ()) for cell in (a, b)]
+    shared = seeds[0] & seeds[1]
+    first, second = (
+        collect(result for result in cell.found if result["settings"]["repeat"] in shared) for cell in (a, b)
+    )
+    return None if first is None or second is None else (paired_test(first, second), len(shared))

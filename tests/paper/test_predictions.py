@@ -83,6 +83,7 @@ def test_tables_are_made_from_result_files(tmp_path):
             cell = prediction_cell("ESOL", method, seed)
             test = score + 0.02 * rng.normal()
             content = {"settings": cell.settings, "test": test, "n_test": 100}
+            content |= {"chosen": "vectors", "inputs": "vectors+descriptors"} if method == "auto" else {}
             content["intervals"] = {"coverage": 0.9, "width": 2.0, "rank": 0.3}
             cell.path(tmp_path).write_text(json.dumps(content))
     for labels, test in ((100, 2.0), (300, 1.0)):
@@ -95,15 +96,23 @@ def test_tables_are_made_from_result_files(tmp_path):
     gain, p_value, verdict = tables._gain(found, "ESOL", "auto", tables.SIMPLE, range(5, 10))
     assert 0.2 < gain < 0.3 and p_value < 1e-3 and verdict == 1
     text = tables.measured_table(found)
-    assert "of 1 public sets" in text and "atom counts on 1; " in text and "less on 1, and more on 0" in text
+    assert (
+        "of 1 public sets" in text
+        and "atom counts on 1. " in text
+        and "less on 1 (ESOL), and more on 0" in text
+    )
     assert "| ESOL | scaffold | auto | 90.0 | 2.00 | 0.30 | 5 |" in tables.coverage_table(found)
     assert "| gap | 100 | 12 | 8 | 4 | – | – | – | 2 | 1 |" in tables.labels_table(found)
     again = {("QM9 100", name, 6): found["QM9 100", name, 5] for name in ("mean", "atom counts", "forest")}
     assert "| gap | 100 | 12 | 8 | 4 | – | – | – | 2 (1) | 2 |" in tables.labels_table(found | again)
     assert tables.qm9_table(found) == "No results yet."
     most = {("QM9 5000", *place[1:]): each for place, each in found.items() if place[0] == "QM9 100"}
-    assert "| gap | hartree | 12 | 8 | 4 | – | – | – | 2 | 50 % |" in tables.qm9_table(most)
-    assert "on 12 of 12 targets" in tables.qm9_table(most)
+    assert "| gap | hartree | 12 | 8 | 4 | – | – | – | 2 | 50.0 % |" in tables.qm9_table(most)
+    assert "on 12 of 12 targets." in tables.qm9_table(most)
+    assert "| 5 | +2" in text and "| vectors 5 |" in text and "1 (ESOL) of these is left." in text
+    for seed in range(5, 10):
+        found["ESOL", "auto", seed]["inputs"] = "fingerprints+descriptors"
+    assert "without any encoder, on 5 of 5 splits" in tables.measured_table(found)
     ElementTree.fromstring(tables.labels_figure(found))
     drawn = tables.coverage_figure(found)
     ElementTree.fromstring(drawn)
