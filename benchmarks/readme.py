@@ -52,8 +52,8 @@ from infograph.paper.report import (
     training_remarks,
     won,
 )
-from infograph.paper.table1 import REPEATS, Table1, majority, read_table1, row_titles
-from infograph.paper.table2 import CONFIDENCE, ENOUGH, OBJECTIVES, REFERENCE, UNITS, Table2, read_table2
+from infograph.paper.table1 import CONFIDENCE, REPEATS, Table1, majority, read_table1, row_titles
+from infograph.paper.table2 import ENOUGH, OBJECTIVES, REFERENCE, UNITS, Table2, read_table2
 from infograph.report.pages import Entry, Sheet, as_markdown, grid, plain, text
 
 ROOT = Path(__file__).parent.parent

@@ -170,7 +170,7 @@ def remarks(name: str) -> list[str]:
     whole = (files(__package__) / "remarks.md").read_text(encoding="utf-8")
     section = whole.split(f"# {name}\n")[1].split("\n# ")[0]
     said = section.format(
-        table1=table1, table2=table2, inside=INSIDE, confidence=f"{100 * table2.CONFIDENCE:g} %"
+        table1=table1, table2=table2, inside=INSIDE, confidence=f"{100 * table1.CONFIDENCE:g} %"
     )
     return [" ".join(paragraph.split()) for paragraph in said.strip().split("\n\n")]
 
