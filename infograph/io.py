@@ -187,13 +187,6 @@ def remove_folder(folder: Path, kind: FolderKind) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def clear_cache(folder: Path, names: str) -> None:
-    """Remove what is left of a damaged folder in a cache of ours: files whose names match this expression."""
-    for path in folder.glob("*"):
-        if re.fullmatch(names, path.name):
-            path.unlink()
-
-
 def _listed(folder: Path, kind: FolderKind) -> set[str] | None:
     """The files that a folder of this kind says it has; None for any other folder."""
     try:

@@ -49,11 +49,7 @@ class OverLimit(InfoGraphError, RuntimeError):
 
 
 def run(
-    function: Callable[[Job], Outcome],
-    jobs: Iterable[Job],
-    *,
-    workers: int = 1,
-    on: str = "local",
+    function: Callable[[Job], Outcome], jobs: Iterable[Job], *, workers: int = 1, on: str = "local"
 ) -> Iterator[tuple[Job, Outcome | Lost]]:
     """Call `function` for every job, and give each job with its outcome as it comes.
 

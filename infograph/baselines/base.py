@@ -118,12 +118,6 @@ class Baseline(SavedAttributes, GraphTransformer):
         self._check_fitted()
         return read_like(graphs, self.schema_)
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The class in small letters and a number, as scikit-learn asks for it. (F,)."""
-        self._check_fitted()
-        name = type(self).__name__.lower()
-        return np.array([f"{name}{position}" for position in range(self._n_features_out)], dtype=object)
-
     def _fitted_settings(self) -> dict[str, Any]:
         return {name: v for name, v in self._made.get_params(deep=False).items() if name not in self._free}
 

@@ -46,11 +46,11 @@ def index(
         infograph index model molecules.csv --out index
         infograph index model QM9 --metric euclidean --approximate --out index
     """
-    from infograph.index.store import check_index_folder
-    from infograph.io import check_outputs
+    from infograph.index.store import INDEX
+    from infograph.io import check_outputs, check_replaceable
 
     check_outputs([model, source], out)
-    check_index_folder(out)
+    check_replaceable(out, INDEX)
     fitted = infograph.load(model)
     graphs = reading.read(source, errors=errors, schema=fitted.schema_)
     chosen = None if columns == "all" else opt.names(columns)

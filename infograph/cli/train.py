@@ -63,8 +63,8 @@ def train(
         infograph train mine.csv --smiles smiles --target logS --out model
         infograph train QM9 --target U0 --labelled 5000 --objective infograph-star --out model
     """
-    from infograph.estimators.folder import check_model_folder
-    from infograph.io import check_outputs, writing
+    from infograph.estimators.folder import MODEL
+    from infograph.io import check_outputs, check_replaceable, writing
     from infograph.train.checkpoint import FILE
 
     labels.check()
@@ -73,7 +73,7 @@ def train(
     if labels.target is not None and team != opt.TeamOptions():
         raise opt.refused("--workers and --on are for training without labels", "target")
     check_outputs([source, model.start], out, rejects, checkpoint and checkpoint / FILE)
-    check_model_folder(out)
+    check_replaceable(out, MODEL)
     with writing(out.resolve()):
         schema = labels.donor_schema(model)
         graphs = reading.read(source, errors="skip" if rejects else errors, columns=columns, schema=schema)
@@ -199,8 +199,8 @@ def tune(
         infograph tune MUTAG --epochs 90 --out model
         infograph tune mine.csv --target logS --search lr=1e-4..1e-2 --search dim=32,64 --out model
     """
-    from infograph.estimators.folder import check_model_folder
-    from infograph.io import check_outputs
+    from infograph.estimators.folder import MODEL
+    from infograph.io import check_outputs, check_replaceable
     from infograph.learn.tune import parse_space
     from infograph.learn.tune import tune as search_settings
 
@@ -210,7 +210,7 @@ def tune(
             raise opt.refused("it belongs to infograph train", name)
     results = results or Path("runs") / f"tune-{opt.source_name(source)}"
     check_outputs([source, model.start], out, results)
-    check_model_folder(out)
+    check_replaceable(out, MODEL)
     graphs = reading.read(source, errors=errors, columns=columns, schema=labels.donor_schema(model))
     estimator, parts, usual = _to_search(graphs, model, labels, columns)
     space = parse_space(search) if search else usual

@@ -72,9 +72,6 @@ class Colouring:
     graph_counts: tuple[csr_matrix, ...]
     graph_kinds: IntArray
 
-    def __len__(self) -> int:
-        return len(self.node_ptr) - 1
-
     def n_colours(self, k: int) -> int:
         """Distinct colours after round k."""
         return len(self.rounds[k - 1].parent) if k else self.node_table.shape[0]
@@ -117,13 +114,7 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
     last = colours[-1].astype(np.uint64)
     kinds = [_mix(_segment_sum(_mix(last * FIRST + salt), graphs.node_ptr)) for salt in (FIRST, SECOND)]
     return Colouring(
-        graphs.node_ptr,
-        tuple(colours),
-        tuple(made),
-        node_table,
-        edge_table,
-        tuple(counts),
-        _group(*kinds)[0],
+        graphs.node_ptr, tuple(colours), tuple(made), node_table, edge_table, tuple(counts), _group(*kinds)[0]
     )
 
 
@@ -132,24 +123,19 @@ def node_inputs(
 ) -> tuple[IntArray, NDArray[np.float32] | csr_matrix]:
     """The colour of every node before the first round (N,), and the encoder's input of each (C_0, F)."""
     columns = graphs.schema.features("node")
-    if node_features == "degree":
+    if node_features in ("degree", "degrees"):
         degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
-        colour, first = group_rows([degree])
-        return colour, np.log1p(degree[first]).astype(np.float32)[:, None]
-    if node_features == "degrees":
-        kind = _degree_kind(graphs)
+        if node_features == "degree":
+            colour, first = group_rows([degree])
+            return colour, np.log1p(degree[first]).astype(np.float32)[:, None]
+        # up to 31 as it is, and above that four kinds for every doubling
+        above = 32 + np.floor(4 * np.log2(np.maximum(degree, 32) / 32)).astype(np.int64)
+        kind = np.where(degree < 32, degree, np.minimum(above, DEGREES - 1))
         colour, first = group_rows([kind])
         return colour, np.eye(DEGREES, dtype=np.float32)[kind[first]]
     if node_features == "constant" or not columns:
         return np.zeros(graphs.n_nodes, np.int32), np.ones((min(1, graphs.n_nodes), 1), np.float32)
     return _tabulate(columns, [graphs.node[column.name] for column in columns])
-
-
-def _degree_kind(graphs: GraphSet) -> IntArray:
-    """The degree up to 31, and above that four kinds for every doubling. (N,)."""
-    degree = np.bincount(graphs.edge_index[1], minlength=graphs.n_nodes)
-    above = 32 + np.floor(4 * np.log2(np.maximum(degree, 32) / 32)).astype(np.int64)
-    return np.asarray(np.where(degree < 32, degree, np.minimum(above, DEGREES - 1)))
 
 
 def node_width(schema: Schema, node_features: str = "auto") -> int:

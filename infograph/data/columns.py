@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 
 from infograph.data.convert import is_table
 from infograph.data.graphset import GraphSet, Rejected, check_texts
@@ -66,8 +69,6 @@ class Molecules(list[Any]):
 
 def arrow_columns(source: Any) -> dict[str, Any]:
     """The columns of a DataFrame or Arrow table; as lists of texts where pandas mixes types."""
-    import pyarrow as pa
-
     if not is_table(source):
         raise InvalidParameter(f"a {type(source).__name__}, expected a DataFrame, an Arrow table or a path")
     if hasattr(source, "iloc"):  # of pandas
@@ -92,8 +93,6 @@ def index_columns(source: Any, like: Sequence[str], own: str | None) -> dict[str
 
 def _arrow(values: Any, name: str) -> Any:
     """A column of pandas; None, with a warning, where it holds objects that are no values."""
-    import pyarrow as pa
-
     try:
         made = pa.array(values, from_pandas=True)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
@@ -136,7 +135,6 @@ def index_ids(source: Any) -> list[str | int] | None:
 @contextmanager
 def parquet_file(path: Path, **how: Any) -> Iterator[Any]:
     """A Parquet file; whatever is wrong with it while it is read is an `InvalidFile`."""
-    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     try:
@@ -173,10 +171,6 @@ def file_columns(path: Path) -> dict[str, Any]:
 
 def _text_table(path: Path) -> Any:
     """The cells of a text file as texts without white space around them, null where one is empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv as arrow_csv
-
     head = next(line for line in text_lines(path) if line.strip())
     (names,) = csv.reader([head], delimiter=delimiter(head))
     of_texts = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
@@ -200,8 +194,6 @@ def plain_column(path: object, name: str, column: Any, *, needed: bool = False) 
     """
     if isinstance(column, list):
         return column
-    import pyarrow as pa
-
     if pa.types.is_nested(column.type):
         problem = f"{path}: the column {name!r} is nested ({column.type})"
         if needed:
@@ -267,8 +259,6 @@ def typed(cells: Any) -> list[Any]:
 
 
 def _typed_array(cells: Any) -> list[Any]:
-    import pyarrow as pa
-
     values, of = cells.to_pylist(), cells.type
     exact = pa.types.is_integer(of) and all(value is None or abs(value) <= EXACT for value in values)
     if exact or pa.types.is_floating(of) or pa.types.is_decimal(of):
@@ -280,9 +270,6 @@ def _typed_array(cells: Any) -> list[Any]:
 
 def attribute(path: object, name: str, column: Any) -> Any:
     """A column of a table of nodes or edges, in one piece; lists of numbers stay such if all are as long."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(column, list):
         column = _checked(name, [cell or None for cell in column])
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -297,9 +284,6 @@ def attribute(path: object, name: str, column: Any) -> Any:
 
 def guessed(cells: Any) -> Any:
     """Arrow texts as whole numbers or numbers, where all are such; else as they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     cells = cells.combine_chunks()
     words = pa.array([word for word in MISSING if word])
     known = pc.if_else(pc.is_in(pc.utf8_lower(cells), words), None, cells)
@@ -313,9 +297,6 @@ def guessed(cells: Any) -> Any:
 
 def names_in(path: object, name: str, column: Any) -> Any:
     """What a column calls graphs or nodes, as texts; null where it says nothing. 1 and 1.0 are the same."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     cells = plain_column(path, name, column, needed=True)
     cells = _checked(name, cells) if isinstance(cells, list) else cells
     if pa.types.is_floating(cells.type):  # of pandas, where one is missing
@@ -328,16 +309,12 @@ def names_in(path: object, name: str, column: Any) -> Any:
 
 
 def _checked(name: str, cells: Sequence[str | None]) -> Any:
-    import pyarrow as pa
-
     check_texts({name: np.array(cells, object)})
     return pa.array(cells, pa.large_string())
 
 
 def encoded(cells: Any) -> tuple[NDArray[np.int64], Any]:
     """Codes in the order of appearance, -1 where a cell is null, and what they stand for."""
-    import pyarrow as pa
-
     found = (cells if isinstance(cells, pa.Array | pa.ChunkedArray) else pa.array(cells)).dictionary_encode()
     if isinstance(found, pa.ChunkedArray):
         found = found.unify_dictionaries().combine_chunks()
@@ -347,8 +324,6 @@ def encoded(cells: Any) -> tuple[NDArray[np.int64], Any]:
 
 def numbers(cells: Any) -> NDArray[np.float64]:
     """Numbers (rows,) or (rows, width), NaN where one is missing; Arrow refuses what is none."""
-    import pyarrow as pa
-
     lists = pa.types.is_fixed_size_list(cells.type)
     found = (cells.flatten() if lists else cells.cast(pa.float64())).to_numpy(zero_copy_only=False)
     return np.asarray(found.reshape(-1, cells.type.list_size) if lists else found)
@@ -356,8 +331,6 @@ def numbers(cells: Any) -> NDArray[np.float64]:
 
 def is_number(of: Any) -> bool:
     """Whether an Arrow type is one of numbers that may have decimals."""
-    import pyarrow as pa
-
     return any(is_a(of) for is_a in (pa.types.is_floating, pa.types.is_decimal, pa.types.is_fixed_size_list))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from infograph.data.columns import (
@@ -144,8 +145,6 @@ class _Numbered:
 
 def _numbered(tables: Sequence[EdgeTable], name: str) -> tuple[NDArray[Any], list[_Numbered]]:
     """The ids of the graphs in the order of appearance (G,), and the tables; `name` is that of one graph."""
-    import pyarrow as pa
-
     lacks = [table.name for table in tables if table.graphs is None]
     if 0 < len(lacks) < len(tables):
         raise InvalidFile(f"{lacks[0]} has no column graph, and the other table has one")
@@ -212,8 +211,6 @@ def _split_label(
     """The tables without the column that `options.label` names, and what it says of every graph."""
     if options.label is None:
         return found, None
-    import pyarrow as pa
-
     for place, part in enumerate(found):
         attributes = dict(part.table.attributes)
         name = match_name(attributes, options.label)
@@ -300,8 +297,6 @@ def _stored(
     level: Level, attributes: Mapping[str, Any], rows: IntArray, options: ReadOptions
 ) -> tuple[dict[str, NDArray[Any]], tuple[Column, ...]]:
     """Attributes of some rows as columns of nodes or edges."""
-    import pyarrow as pa
-
     taken = {name: cells.take(rows) for name, cells in attributes.items()}
     check_texts({name: np.zeros(0) for name in taken})
 
@@ -323,8 +318,6 @@ def _stored(
 
 
 def _stored_column(cells: Any, column: Column, level: Level) -> tuple[NDArray[Any], Column]:
-    import pyarrow as pa
-
     if column.kind == "float":
         try:
             values = numbers(cells)

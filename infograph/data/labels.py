@@ -147,14 +147,6 @@ def task_of(graphs: GraphSet, columns: Sequence[Column]) -> Task:
     return "classification" if classes else "regression"
 
 
-class BadCell(InvalidTarget):
-    """A column of numbers has a text among them; `row` is the position of its graph."""
-
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
-        self.row = row
-
-
 def check_numbers(graphs: GraphSet, column: Column) -> None:
     """Refuse numbers with a few texts among them."""
     if column.kind == "float":
@@ -169,10 +161,9 @@ def check_numbers(graphs: GraphSet, column: Column) -> None:
         if others:
             which = listed([first, *sorted(others)], 3)
             advice = f"correct {len(odd):,} such values ({which}), or leave the cells empty"
-        raise BadCell(
+        raise InvalidTarget(
             f"the column {column.name!r} holds numbers, but that of {graph_name(graphs, row)} is {first!r}: "
-            f"{advice}",
-            row,
+            f"{advice}"
         )
 
 

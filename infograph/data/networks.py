@@ -34,10 +34,7 @@ PLAIN = (str, int, float, np.bool_, np.integer, np.floating)
 
 
 def from_networkx(
-    graphs: Iterable[Any],
-    options: ReadOptions | None = None,
-    *,
-    ids: Sequence[str | int] | None = None,
+    graphs: Iterable[Any], options: ReadOptions | None = None, *, ids: Sequence[str | int] | None = None
 ) -> GraphSet:
     """networkx graphs, directed or not, simple or multi, with any hashable node ids -> GraphSet.
 

@@ -26,13 +26,7 @@ from infograph.data.molecules import (
     rdkit,
 )
 from infograph.data.schema import Column, Schema
-from infograph.errors import (
-    FileMissing,
-    InvalidFile,
-    InvalidParameter,
-    NothingLeft,
-    SchemaMismatch,
-)
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, NothingLeft, SchemaMismatch
 from infograph.progress import OnProgress
 
 DISTANCE = Column("distance", "float", unit="angstrom", used=False)

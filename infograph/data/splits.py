@@ -46,12 +46,7 @@ class Split:
 
 
 def semi_supervised_split(
-    graphs: int | Sized,
-    *,
-    labelled: int = 5_000,
-    validation: int = 10_000,
-    test: int = 10_000,
-    seed: int = 0,
+    graphs: int | Sized, *, labelled: int = 5_000, validation: int = 10_000, test: int = 10_000, seed: int = 0
 ) -> Split:
     """The paper's split of QM9, drawn at random: labelled, validation, test; the rest is unlabelled.
 

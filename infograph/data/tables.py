@@ -41,13 +41,7 @@ from infograph.data.network_files import looks_like_edges
 from infograph.data.read import NODES, SDF_FILES, SMILES_FILES, ReadOptions
 from infograph.data.text_tables import Rows, as_far_as, cell_blocks, check_header, kind, text_lines, whole
 from infograph.data.vectors import check_names
-from infograph.errors import (
-    ColumnWarning,
-    InvalidFile,
-    InvalidGraph,
-    InvalidParameter,
-    SchemaMismatch,
-)
+from infograph.errors import ColumnWarning, InvalidFile, InvalidGraph, InvalidParameter, SchemaMismatch
 
 SMILES_NAMES = (
     "smiles",

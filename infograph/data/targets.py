@@ -19,7 +19,6 @@ from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import (
     FEW,
     MISSING,
-    BadCell,
     Mark,
     check_unlabelled,
     class_name,
@@ -146,9 +145,6 @@ class Targets:
         if twice:
             raise InvalidTarget(f"the target {twice[0]!r} is there twice: give each a name of its own")
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def of(self, graphs: IntArray) -> Targets:
         return replace(self, values=self.values[graphs])
 
@@ -198,10 +194,9 @@ def numeric_targets(
             value = raw.values[row, column]
             value = value.item() if hasattr(value, "item") else value
             if not isinstance(value, Real | Decimal):
-                raise BadCell(
+                raise InvalidTarget(
                     f"the target {raw.names[column]!r} of {graph_name(graphs, row)} is {value!r}, no number: "
-                    f"correct it, or make it None; classes need a classifier",
-                    row,
+                    f"correct it, or make it None; classes need a classifier"
                 )
             values[row, column] = to_float(value)
     large = np.argwhere(np.abs(values) > LARGEST).tolist()
@@ -254,9 +249,6 @@ class ClassTargets:
     name: str  # of the column
     codes: NDArray[np.int64]  # (G,) positions in `classes`, -1 where unlabelled
     classes: tuple[Category, ...]  # sorted, as the user gave them: all texts, all integers or all booleans
-
-    def __len__(self) -> int:
-        return len(self.codes)
 
     def of(self, graphs: IntArray) -> ClassTargets:
         return replace(self, codes=self.codes[graphs])

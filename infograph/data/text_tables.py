@@ -39,10 +39,7 @@ def text_lines(path: Path) -> Iterator[str]:
     """The lines of a text file, each with "\\n" at its end, as they are asked for; `.gz` is unpacked."""
     number, empty = 0, True
     try:
-        with (
-            open_unpacked(path) as raw,
-            io.TextIOWrapper(raw, encoding="utf-8-sig") as lines,
-        ):
+        with open_unpacked(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 if "\0" in line:
                     raise InvalidFile(f"{path} is not a text file: line {number} holds zero bytes")

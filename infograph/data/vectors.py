@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from infograph.data.columns import ids_of
@@ -145,8 +146,6 @@ def check_names(columns: Iterable[str]) -> None:
 
 def write_embeddings(embeddings: Embeddings, path: str | Path) -> Path:
     """Write to a file, whole or not at all; its ending says how."""
-    import pyarrow as pa
-
     check_ending(path)
     check_names(embeddings.columns)
     path, vectors = Path(path), embeddings.vectors
@@ -168,8 +167,6 @@ def write_embeddings(embeddings: Embeddings, path: str | Path) -> Path:
 
 def arrow_column(values: NDArray[Any]) -> Any:
     """A graph column as an Arrow array; categories of several types become texts."""
-    import pyarrow as pa
-
     try:
         return pa.array(values.tolist() if values.dtype.kind == "O" or values.ndim > 1 else values)
     except pa.ArrowException:
@@ -184,7 +181,6 @@ def read_embeddings(path: str | Path) -> Embeddings:
         raise FileMissing(f"no file {path}")
     try:
         if path.suffix == ".csv":
-            import pyarrow as pa
             import pyarrow.csv as csv
 
             form = csv.ConvertOptions(column_types={"id": pa.string()})  # "007" is no number

@@ -247,6 +247,12 @@ class GraphTransformer(TransformerMixin, GraphEstimator):  # type: ignore[misc]
         self._check_fitted()
         return as_graphset(graphs, schema=self.schema_, errors="raise" if errors == "raise" else "skip")
 
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """The class in small letters and a number, as scikit-learn asks for it. (F,)."""
+        self._check_fitted()
+        prefix = getattr(self, "_prefix", type(self).__name__.lower())
+        return np.array([f"{prefix}{place}" for place in range(self._n_features_out)], dtype=object)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []

@@ -22,7 +22,7 @@ from safetensors.numpy import save as save_tensors
 
 from infograph.data.schema import Schema
 from infograph.errors import FileMissing, InvalidFile
-from infograph.io import FolderKind, check_replaceable, read_json, replaced_folder
+from infograph.io import FolderKind, read_json, replaced_folder
 from infograph.parameters import nested
 
 FORMAT = "infograph-model-2"
@@ -62,11 +62,6 @@ def carried_folder(name: str) -> Path:
 def pretrained_names() -> list[str]:
     """Models that the package carries."""
     return sorted(path.parent.name for path in PRETRAINED.glob("*/config.json"))
-
-
-def check_model_folder(folder: str | Path) -> None:
-    """Make sure, before the work that leads to it, that a model can be saved there: `check_replaceable`."""
-    check_replaceable(folder, MODEL)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -145,12 +145,6 @@ class GraphNetwork(GraphTransformer):
         """Mean and axes of shorter vectors; nothing for whole ones."""
         return {}
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """`infograph0` ... as scikit-learn asks for it."""
-        self._check_fitted()
-        prefix = "infograph" if isinstance(self, InfoGraph) else type(self).__name__.lower()
-        return np.array([f"{prefix}{place}" for place in range(self._n_features_out)], dtype=object)
-
 
 class InfoGraph(GraphNetwork):
     """One vector per graph, learned without labels by maximising mutual information (Sun et al., ICLR 2020).
@@ -218,6 +212,7 @@ class InfoGraph(GraphNetwork):
     _alone = False  # whether the encoder alone was trained, or read
     _n_shown: int | None = None  # how many of them vectors are made of; None for vectors as they are
     started_from_: str = ""
+    _prefix = "infograph"  # of the names of features, those of `UntrainedGIN` too
 
     def __init__(
         self,

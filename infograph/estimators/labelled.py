@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -67,14 +67,6 @@ AnyTargets = Targets | ClassTargets
 Rows = NDArray[np.float64]
 MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without labels
 SCHEDULES: dict[str, Any] = {"cosine": Cosine, "plateau": Plateau}
-
-
-class Judged(NamedTuple):
-    """What networks give for graphs that they did not learn from."""
-
-    graphs: GraphSet
-    targets: AnyTargets
-    outputs: NDArray[Any]  # (M, G, T) or (M, G, C)
 
 
 class SemiSupervised(GraphNetwork, GraphPredictor):
@@ -207,8 +199,8 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
         """What is known of the targets before a network learns; nothing."""
 
-    def _calibrate(self, judged: Judged, graphs: GraphSet) -> None:
-        """Keep what networks give for graphs that they did not learn from; beside them those they did."""
+    def _calibrate(self, graphs: GraphSet, targets: AnyTargets, said: NDArray[Any], every: GraphSet) -> None:
+        """Keep what networks said of graphs that they did not learn from. (M, G, T) or (M, G, C)."""
         raise NotImplementedError
 
     def _forget(self) -> None:
@@ -280,10 +272,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
             self._fit_members(data, told, checkpoint, {"resume": resume, "identity": identity})
         if self._unseen is not None:
             rows, unseen = self._unseen
-            self._calibrate(Judged(known[rows], targets.of(rows), unseen[None]), known[rows])
+            self._calibrate(known[rows], targets.of(rows), unseen[None], known[rows])
         elif held_out is not None:
             outputs = np.stack([network_outputs(self, model, held_out[0]) for model in self.models_])
-            self._calibrate(Judged(*held_out, outputs), known[everyone])
+            self._calibrate(*held_out, outputs, known[everyone])
         del self._unseen
         return self
 

@@ -31,7 +31,7 @@ from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import BadRows
 from infograph.estimators.folder import State
 from infograph.estimators.intervals import MOST, ErrorBars, conformal_quantile
-from infograph.estimators.labelled import AnyTargets, Judged, Rows, SemiSupervised, has_others
+from infograph.estimators.labelled import AnyTargets, Rows, SemiSupervised, has_others
 from infograph.estimators.offset import NEARLY_ALL, WORTH, Offset
 from infograph.objectives.objective import Classification, Regression, Task, Tasks
 from infograph.objectives.vectors import Vectors
@@ -171,10 +171,10 @@ class InfoGraphRegressor(SemiSupervised):
         rows = self._checked_outputs(graphs, errors, three, times=3)
         return tuple(np.split(rows, 3, axis=1))
 
-    def _calibrate(self, judged: Judged, graphs: GraphSet) -> None:
-        found = np.mean([self._finish(each, judged.graphs) for each in judged.outputs], axis=0)
-        wrong = np.abs(found - cast(Targets, judged.targets).values)
-        vectors = [self._vectors(self._source(each)) for each in (judged.graphs, graphs[:MOST])]
+    def _calibrate(self, graphs: GraphSet, targets: AnyTargets, said: NDArray[Any], every: GraphSet) -> None:
+        found = np.mean([self._finish(each, graphs) for each in said], axis=0)
+        wrong = np.abs(found - cast(Targets, targets).values)
+        vectors = [self._vectors(self._source(each)) for each in (graphs, every[:MOST])]
         self.error_bars_ = ErrorBars.fit(vectors[0], wrong, vectors[1])
 
     def _forget(self) -> None:
@@ -302,18 +302,18 @@ class InfoGraphClassifier(SemiSupervised):
         most = conformal_quantile(self.surprise_, coverage, "coverage")
         return np.asarray(self._checked_outputs(graphs, errors) >= 1 - most)
 
-    def _calibrate(self, judged: Judged, graphs: GraphSet) -> None:
+    def _calibrate(self, graphs: GraphSet, targets: AnyTargets, said: NDArray[Any], every: GraphSet) -> None:
         """Divide scores by what makes probabilities of graphs that were not learned from most likely."""
         if self._several:
             return
-        known = cast(ClassTargets, judged.targets)
+        known = cast(ClassTargets, targets)
         rows = np.flatnonzero(known.labelled)
         if not self.inputs_:  # heads of vectors are calibrated
-            scores = torch.from_numpy(judged.outputs[:, rows]).double()
+            scores = torch.from_numpy(said[:, rows]).double()
             wanted = torch.from_numpy(known.codes[rows]).expand(len(scores), -1)
             likely = [float(cross_entropy(scores.mT / t, wanted)) for t in TEMPERATURES]
             self.temperature_ = TEMPERATURES[int(np.argmin(likely))]
-        shares = np.mean([self._finish(each, judged.graphs) for each in judged.outputs], axis=0)
+        shares = np.mean([self._finish(each, graphs) for each in said], axis=0)
         self.surprise_ = np.sort(1 - shares[rows, known.codes[rows]])
 
     def _forget(self) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from infograph.data.vectors import data_frame
 from infograph.errors import InvalidParameter
 from infograph.evaluate.judges import SCORINGS, Floats, Rows
+from infograph.io import without_nan
 from infograph.notebook import as_html
 
 FORMAT = 1
@@ -268,7 +269,7 @@ class Candidate:
         return _pick(self.outer, _best(self.inner, self.scoring))
 
     def to_dict(self) -> dict[str, Any]:
-        arrays = {name: _without_nan(getattr(self, name)) for name in SCORES}
+        arrays = {name: without_nan(getattr(self, name)) for name in SCORES}
         scoring = {} if self.scoring == "accuracy" else {"scoring": self.scoring}
         own = {name: value for name, value in vars(self).items() if name != "scoring"}
         return {**own, "grid": list(self.grid), **arrays, **scoring}
@@ -280,13 +281,6 @@ class Candidate:
 
     def __str__(self) -> str:
         return f"{self.setting!r} with {self.classifier}"
-
-
-def _without_nan(scores: NDArray[Any]) -> list[Any]:
-    """Nested lists, None for NaN, as JSON has it."""
-    found = scores.astype(object)
-    found[np.isnan(scores)] = None
-    return list(found.tolist())
 
 
 def _best(scores: Floats, scoring: str = "accuracy") -> NDArray[np.intp]:

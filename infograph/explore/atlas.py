@@ -24,7 +24,7 @@ from infograph.errors import FileMissing, InvalidFile, InvalidParameter, SchemaM
 from infograph.estimators.base import GraphPredictor
 from infograph.index import GraphIndex
 from infograph.index.store import ATLAS_ARRAYS, ATLAS_FOLDER
-from infograph.io import clear_cache, json_ready, read_json, replaced_folder
+from infograph.io import json_ready, read_json, replaced_folder
 from infograph.learn.predictions import ID, predict_table
 from infograph.look import Clusters, Finding, describe_clusters, find_clusters, outlier_scores
 from infograph.look.clusters import percent
@@ -284,7 +284,10 @@ def write_atlas(folder: Path, key: str, found: Atlas) -> None:
     arrays = {name: getattr(found, name) for name in ATLAS_ARRAYS}
     arrays |= {f"predicted_{place}": column.values for place, column in enumerate(found.computed)}
     try:
-        clear_cache(folder, rf"{ATLAS_FOLDER.marker}|({'|'.join(ATLAS_ARRAYS)}|predicted_\d+)\.npy")
+        ours = rf"{ATLAS_FOLDER.marker}|({'|'.join(ATLAS_ARRAYS)}|predicted_\d+)\.npy"
+        for path in folder.glob("*"):  # what is left of a damaged one
+            if re.fullmatch(ours, path.name):
+                path.unlink()
         with replaced_folder(folder, ATLAS_FOLDER) as work:
             for name, values in arrays.items():
                 np.save(work / f"{name}.npy", values, allow_pickle=False)

@@ -22,7 +22,7 @@ from infograph.data.units import graph_column
 from infograph.data.vectors import graph_values
 from infograph.errors import FileMissing, InvalidFile, InvalidParameter
 from infograph.index.nearest import Approximate, Metric, Vectors, check_vectors, norms_of
-from infograph.io import FolderKind, check_replaceable, described, open_arrays, read_json, replaced_folder
+from infograph.io import FolderKind, described, open_arrays, read_json, replaced_folder
 
 FORMAT = "infograph-index-1"
 MARKER, GRAPHS, MODEL, COLUMNS, FAISS = "index.json", "graphs", "model", "columns", "faiss.index"
@@ -129,11 +129,6 @@ def _files_of_atlas(content: Mapping[str, Any]) -> list[str]:
 # What `infograph.explore` keeps in the folder of an index, one per method and seed.
 ATLAS_FOLDER = FolderKind("a map", "atlas.json", "infograph-atlas-1", _files_of_atlas)
 INDEX = FolderKind("an index", MARKER, FORMAT, lambda content: content["files"], (("atlas/*", ATLAS_FOLDER),))
-
-
-def check_index_folder(folder: str | Path) -> None:
-    """Make sure, before the work that leads to it, that an index can be saved there."""
-    check_replaceable(folder, INDEX)
 
 
 def is_index(folder: str | Path) -> bool:

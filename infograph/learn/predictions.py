@@ -325,12 +325,7 @@ def rows_of(predictions: Predictions) -> list[dict[str, Any]]:
 
 
 def embed_to_file(
-    model: Any,
-    graphs: GraphSet,
-    path: str | Path,
-    *,
-    columns: Sequence[str] = (),
-    keep_places: bool = False,
+    model: Any, graphs: GraphSet, path: str | Path, *, columns: Sequence[str] = (), keep_places: bool = False
 ) -> Embeddings:
     """Write the vectors of `graphs` to a `.parquet` or `.csv` file, keyed by their ids.
 

@@ -73,21 +73,17 @@ class PredictionSet:
     def divide(self, seed: int) -> Divided:
         """The graphs and their parts."""
         graphs = load_dataset(self.name)
+        names = [name for name in graphs.graph if name != "smiles"]
         if self.labels:
-            validation, test = JUDGED
+            names, (validation, test) = [column.name for column in TARGETS], JUDGED
             parts = semi_supervised_split(
                 graphs, labelled=self.labels, validation=validation, test=test, seed=seed
             )
-            values = np.column_stack([graphs.graph[column.name] for column in TARGETS])
-            return Divided(graphs, values.astype(np.float64), *_rows(parts))
-        split: Any = {"scaffold": scaffold_split, "random": random_split}.get(self.how)
-        parts = split(graphs, seed=seed) if split else deterministic_scaffold_split(graphs)
-        columns = [graphs.graph[name] for name in graphs.graph if name != "smiles"]
-        return Divided(graphs, np.column_stack(columns).astype(np.float64), *_rows(parts))
-
-
-def _rows(parts: Any) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    return parts.labelled, parts.unlabelled, parts.validation, parts.test
+        else:
+            split: Any = {"scaffold": scaffold_split, "random": random_split}.get(self.how)
+            parts = split(graphs, seed=seed) if split else deterministic_scaffold_split(graphs)
+        values = np.column_stack([graphs.graph[name] for name in names]).astype(np.float64)
+        return Divided(graphs, values, parts.labelled, parts.unlabelled, parts.validation, parts.test)
 
 
 _MEASURED = (

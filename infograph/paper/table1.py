@@ -24,7 +24,7 @@ from infograph.data.datasets import load_dataset
 from infograph.data.graphset import GraphSet
 from infograph.errors import InfoGraphError
 from infograph.estimators.base import GraphTransformer
-from infograph.evaluate import Evaluation, PairedTest, Score, cross_validate, merge, paired_test
+from infograph.evaluate import Evaluation, PairedTest, cross_validate, merge, paired_test
 from infograph.evaluate.methods import METHODS as COMPARED
 from infograph.evaluate.methods import Method, blames_method, represent
 from infograph.evaluate.published import Figure, paper_table1
@@ -277,12 +277,12 @@ class Accuracy:
     @cached_property
     def leak_free(self) -> Figure | None:
         """Mean and deviation over repeats, all chosen on inner folds; the deviation of one repeat is NaN."""
-        return None if self.evaluation is None else _percent(self.evaluation.leak_free())
+        return None if self.evaluation is None else self.evaluation.leak_free().in_table[:2]
 
     @cached_property
     def ours(self) -> Figure | None:
         """The same by the paper's protocol: the best setting on the test folds."""
-        return None if self.evaluation is None else _percent(self.evaluation.paper())
+        return None if self.evaluation is None else self.evaluation.paper().in_table[:2]
 
     @property
     def published(self) -> Figure | str | None:
@@ -340,14 +340,10 @@ class Accuracy:
         return next((str(each) for each in reasons if each), "") if self.evaluation is None else ""
 
 
-def _percent(score: Score) -> Figure:
-    return 100 * score.mean, 100 * score.std
-
-
-def seed_interval(values: ArrayLike, *, level: float = CONFIDENCE) -> Interval:
+def seed_interval(values: ArrayLike) -> Interval:
     """Student's interval of the mean of a figure that every seed gave once."""
     found = np.asarray(values, dtype=np.float64)
-    reach = float(stdtrit(len(found) - 1, (1 + level) / 2)) * found.std(ddof=1) / math.sqrt(len(found))
+    reach = float(stdtrit(len(found) - 1, (1 + CONFIDENCE) / 2)) * found.std(ddof=1) / math.sqrt(len(found))
     return float(found.mean() - reach), float(found.mean() + reach)
 
 

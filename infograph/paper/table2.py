@@ -384,33 +384,24 @@ def _against(target: str, row: str, runs: Runs) -> TargetError:
     if len(seeds) >= ENOUGH:
         interval = seed_interval(ratios)
     else:
-        interval = ratio_intervals({"own": wrong.ravel(), "theirs": theirs.ravel()}, "theirs")["own"]
+        interval = ratio_interval(wrong.ravel(), theirs.ravel())
     return TargetError(target, row, tuple(runs[row].values()), float(ratios.mean()), interval)
 
 
-def ratio_intervals(
-    errors: Mapping[str, ArrayLike],
-    reference: str,
-    *,
-    level: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> dict[str, Interval]:
-    """Percentile intervals of each method's mean error divided by that of the reference, paired by molecule.
+def ratio_interval(own: ArrayLike, theirs: ArrayLike) -> Interval:
+    """Percentile interval of the mean of some errors (N,) divided by that of others, paired by molecule.
 
-    Molecules are drawn with replacement, every draw the same for all methods, whose errors (N,) are in the
-    same order. A draw is written as how often each molecule came, so that the means are one matrix product.
+    Molecules are drawn with replacement. A draw is written as how often each molecule came, so that the means
+    are one matrix product.
     """
-    names = list(errors)
-    columns = np.stack([np.asarray(errors[name], dtype=np.float64) for name in names], axis=1)  # (N, M)
-    rng, n = np.random.default_rng(seed), len(columns)
+    columns = np.stack([own, theirs], axis=1, dtype=np.float64)  # (N, 2)
+    rng, n = np.random.default_rng(SEED), len(columns)
     portions: list[NDArray[np.float64]] = []
-    for begin in range(0, resamples, AT_ONCE):
-        draws = min(AT_ONCE, resamples - begin)
+    for begin in range(0, RESAMPLES, AT_ONCE):
+        draws = min(AT_ONCE, RESAMPLES - begin)
         molecules = rng.integers(n, size=(draws, n)) + n * np.arange(draws)[:, None]
         counts = np.bincount(molecules.ravel(), minlength=draws * n).reshape(draws, n)
-        portions.append(counts @ columns / n)  # (draws, M)
+        portions.append(counts @ columns / n)  # (draws, 2)
     means = np.concatenate(portions)
-    ratios = means / means[:, [names.index(reference)]]
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2], axis=0)  # (M,) each
-    return {name: (float(low[place]), float(high[place])) for place, name in enumerate(names)}
+    low, high = np.quantile(means[:, 0] / means[:, 1], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)

@@ -94,10 +94,7 @@ def signed(value: float, digits: int) -> str:
 
 def as_markdown(sheet: Sheet) -> str:
     """The table as Markdown, without a line break at its end; figures are right-aligned."""
-    lines = [
-        "| " + " | ".join(map(plain, sheet.head)) + " |",
-        "|---" + "|--:" * (len(sheet.head) - 1) + "|",
-    ]
+    lines = ["| " + " | ".join(map(plain, sheet.head)) + " |", "|---" + "|--:" * (len(sheet.head) - 1) + "|"]
     for row in sheet.rows:
         cells = []
         for entry in row:

@@ -20,13 +20,13 @@ from infograph.data.targets import encode_labels
 from infograph.data.units import LABEL
 from infograph.data.vectors import Embeddings, write_embeddings
 from infograph.errors import InvalidParameter
-from infograph.estimators.folder import check_model_folder
+from infograph.estimators.folder import MODEL
 from infograph.estimators.infograph import MOST_EPOCHS, InfoGraph
 from infograph.evaluate import Evaluation, PairedTest, cross_validate, paired_test
 from infograph.evaluate.evaluation import Plan, Row
 from infograph.evaluate.inputs import check_names
 from infograph.evaluate.published import Figure, paper_score
-from infograph.io import check_own, check_writable, write_text
+from infograph.io import check_own, check_replaceable, check_writable, write_text
 from infograph.look.project import NAMES, Method, choose_method, project
 from infograph.parameters import described
 from infograph.progress import Progress, Watch
@@ -185,7 +185,7 @@ def _check_place(out: Path) -> None:
         raise InvalidParameter(f"{out} is a file; a study is written to a folder")
     check_own(out, FILES, "results.json", {"source", "graphs", "table", "settings"})
     check_writable(out / "report.html")
-    check_model_folder(out / "model")
+    check_replaceable(out / "model", MODEL)
 
 
 def _judged(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from infograph.data.columns import placed, texts
 from infograph.data.graphset import GraphSet, IntArray, Rejected
@@ -54,8 +55,6 @@ def read_blocks(
     shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
 ) -> Iterator[Block]:
     """The rows of a shard, `size` at a time and every one of them, with some of its columns (None: all)."""
-    import pyarrow as pa
-
     path, start = Path(shard.path), 0
     streamed = path.is_file() and (
         kind(path) in SMILES_FILES
@@ -85,8 +84,6 @@ def read_blocks(
 
 def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None) -> Iterator[Block]:
     """The blocks of a shard that is read whole."""
-    import pyarrow as pa
-
     graphs: GraphSet | None = None
     try:
         graphs = read(Path(shard.path), replace(options, errors="skip", label=None, units={}))
@@ -128,7 +125,6 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
 
 def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | None) -> Any:
     """The Arrow schema of the columns of a shard without rows; only Parquet and tables can be that."""
-    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     path = Path(shard.path)

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pyarrow as pa
 
 from infograph.data.graphset import GraphSet
 from infograph.data.read import ReadOptions
@@ -361,8 +362,6 @@ class Embedder:
 
     def _blocks(self, shard: Shard) -> Iterator[Block]:
         """The blocks of a shard; an empty one with its columns where it has no rows."""
-        import pyarrow as pa
-
         block = None
         for block in read_blocks(shard, self.job.block, self.options, self.job.columns):
             yield block
@@ -384,8 +383,6 @@ class Embedder:
 
     def _embed_block(self, block: Block, shard: Shard) -> tuple[Any, dict[int, str]]:
         """The table of a block of R rows, and why rows of it have no vector."""
-        import pyarrow as pa
-
         job, vectors = self.job, np.full((len(block), self.dim), np.nan, np.float32)  # (R, dim)
         found = {bad.index: bad.problem for bad in block.rejected}
         if block.graphs is not None:

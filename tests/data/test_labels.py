@@ -169,7 +169,7 @@ def test_the_column_decides_the_task(labels, unit, task) -> None:
 def test_one_number_per_graph(graphs, y) -> None:
     targets = numeric_targets(y, graphs)
     np.testing.assert_array_equal(targets.values, [[1], [NAN], [3], [5]])
-    assert targets.values.dtype == np.float64 and targets.single and len(targets) == 4
+    assert targets.values.dtype == np.float64 and targets.single and len(targets.values) == 4
     assert targets.names == ("U0" if isinstance(y, str) else "y",)
     assert targets.units == ("hartree" if isinstance(y, str) else "",)
     assert targets.labelled.tolist() == [True, False, True, True]
