@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -84,13 +85,11 @@ def report(
     from infograph.paper.report import write_report
 
     written = write_report(results, out or results / "report")
-    head, *rows = [
-        written.agreement.head,
-        *([each.lines[0] for each in row] for row in written.agreement.rows),
-    ]
+    head, *rows = written.agreement.head, *([each.lines for each in row] for row in written.agreement.rows)
     counts = [dict(zip(head, row, strict=True)) for row in rows]
     content = {"page": written.page, "tables": written.tables, "agreement": counts}
-    return content, [table(head, rows, texts=(0, 1, 2, 4, 5)), f"Report: {written.page}"]
+    lines = [line for row in rows for line in zip_longest(*row, fillvalue="")]
+    return content, [table(head, lines, texts=[0]), f"Report: {written.page}"]
 
 
 @dataclass(frozen=True)

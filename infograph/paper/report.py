@@ -97,15 +97,15 @@ class Sides(NamedTuple):
     def entries(self) -> tuple[str, ...]:
         """Measured, inside, above and below, as cells of a table."""
         measured = self.inside + len(self.above) + len(self.below) + self.alone
-        alone = f", {self.alone} of one repeat" if self.alone else ""
+        alone = f", {self.alone} once" if self.alone else ""
         sides = [f"{len(gaps)}{_reach(gaps)}" for gaps in (self.above, self.below)]
         return (f"{measured} of {self.planned}{alone}", str(self.inside), *sides)
 
 
 def _reach(gaps: Sequence[float]) -> str:
     if len(gaps) < 2:
-        return "".join(f" (by {gap:.2g})" for gap in gaps)
-    return f" (by {median(gaps):.2g}, at most {max(gaps):.2g})"
+        return "".join(f" ({gap:.2g})" for gap in gaps)
+    return f" ({median(gaps):.2g} to {max(gaps):.2g})"
 
 
 def sides1(table: table1.Table1, rows: Sequence[str] = tuple(table1.METHODS)) -> Sides:
@@ -133,18 +133,17 @@ def sides2(table: table2.Table2) -> dict[table2.Length, tuple[list[str], dict[st
 
 def agreement_sheet(accuracies: table1.Table1, errors: table2.Table2) -> Sheet:
     """How many of the paper's figures lie inside our intervals, and how far ours are above and below."""
-    of, title = f"Table 1, {table1.REPEATS} repeats", table1.row_titles()[table1.TRAINED]
-    rows = [
-        (of, "accuracies of all methods", *sides1(accuracies).entries),
-        ("", f"of {title} alone", *sides1(accuracies, [table1.TRAINED]).entries),
-    ]
+    one = {"all methods": sides1(accuracies)}
+    one[table1.row_titles()[table1.TRAINED]] = sides1(accuracies, [table1.TRAINED])
+    groups = [(("Table 1", f"{table1.REPEATS} repeats"), one)]
     for length, (targets, sides) in sides2(errors).items():
-        for row, each in sides.items():
-            first = row == table2.REFERENCE
-            where = f"Table 2, {', '.join(targets)}, {length}" if first else ""
-            over = "the paper's error" if first else "our supervised error"
-            rows.append((where, f"{table2.NAMES[row]} over {over}", *each.entries))
-    return Sheet.of(("", "our figures", "measured", "inside", "above", "below"), rows)
+        two = {table2.NAMES[row]: each for row, each in sides.items()}
+        groups.append(((f"Table 2: {', '.join(targets)}", str(length)), two))
+    rows = []
+    for title, counted in groups:
+        columns = zip(*(each.entries for each in counted.values()), strict=True)
+        rows.append((text(*title), text(*counted, look="kinds"), *(text(*column) for column in columns)))
+    return Sheet.of(("", "", "measured", "inside", "above", "below"), rows)
 
 
 def report_parts(accuracies: table1.Table1, errors: table2.Table2, variants: table1.Table1) -> list[Part]:

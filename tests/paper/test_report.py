@@ -49,24 +49,14 @@ def some(results):
 
 def test_the_report_is_whole_and_escaped(some, tmp_path):
     report = write_report(some, tmp_path / "out")
-    rows = [[entry.lines[0] for entry in row] for row in report.agreement.rows]
-    assert rows[:2] == [
-        [
-            "Table 1, 5 repeats",
-            "accuracies of all methods",
-            "2 of 52, 1 of one repeat",
-            "0",
-            "0",
-            "1 (by 4.7)",
-        ],
-        ["", "of InfoGraph alone", "1 of 6, 1 of one repeat", "0", "0", "0"],
-    ]
-    assert [row[0] for row in rows[2:] if row[0]] == [
-        "Table 2, mu, homo, lumo, gap, r2, zpve, U, H, G, Cv, 30 epochs, 1 seed",
-        "Table 2, alpha, U0, 50 epochs, 1 seed",
-    ]
-    assert rows[6][1:] == ["supervised over the paper's error", "1 of 2", "0", "1 (by 3.7)", "0"]
-    assert rows[9][1:] == ["InfoGraph* over our supervised error", "1 of 2", "0", "1 (by 0.16)", "0"]
+    one, two, three = ([entry.lines for entry in row] for row in report.agreement.rows)
+    kinds = ("all methods", "InfoGraph")
+    measured = ("2 of 52, 1 once", "1 of 6, 1 once")
+    assert one == [("Table 1", "5 repeats"), kinds, measured, ("0", "0"), ("0", "0"), ("1 (4.7)", "0")]
+    assert two[0] == ("Table 2: mu, homo, lumo, gap, r2, zpve, U, H, G, Cv", "30 epochs, 1 seed")
+    assert three[0] == ("Table 2: alpha, U0", "50 epochs, 1 seed") and three[1][3] == "InfoGraph*"
+    assert three[2] == ("1 of 2", "0 of 2", "0 of 2", "1 of 2")
+    assert three[4] == ("1 (3.7)", "0", "0", "1 (0.16)")
     page, tables = report.page.read_text(), report.tables.read_text()
     assert not re.search(r"""(src|href)=["']?(http|//)""", page) and "<script" not in page
     assert "needs &lt;1 TB&gt; | more" in page and "a &lt;fast&gt; one" in page
