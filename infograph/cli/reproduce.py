@@ -89,7 +89,7 @@ def report(
     counts = [dict(zip(head, row, strict=True)) for row in rows]
     content = {"page": written.page, "tables": written.tables, "agreement": counts}
     lines = [line for row in rows for line in zip_longest(*row, fillvalue="")]
-    return content, [table(head, lines, texts=[0]), f"Report: {written.page}"]
+    return content, [table(head, lines, texts=range(len(head))), f"Report: {written.page}"]
 
 
 @dataclass(frozen=True)
