@@ -84,6 +84,8 @@ class DeepGraphKernel(FeatureKernel):
         tokens, counts, groups = count_substructures(graphs, self.structure, self.rounds, self.random_state)
         self.tokens_, place = words.sort_tokens(tokens)
         drawn = place[sentences(counts, groups, self.draws, self.random_state)].astype(np.int32)
+        # outputs drift, so that a rare word's vector tells when it was read: not in the order of graphs
+        drawn = drawn[np.random.default_rng(self.random_state).permutation(len(drawn))]
         settings = {"dim": self.dim, "window": self.window, "epochs": self.epochs}
         vectors = word_vectors(drawn, len(place), **settings, random_state=self.random_state)
         self.embedding_ = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)

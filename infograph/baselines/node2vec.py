@@ -36,7 +36,7 @@ class Node2Vec(GraphEmbedding):
     Differs from the paper: the window's contexts share their negatives and move together (see
     `infograph.baselines.skipgram`). Large sets are cut down: walks per node, then the length of walks, are
     lowered until there are at most `max_tokens` words, and sets of more than `block_nodes` nodes are learned
-    in blocks of whole graphs, each with negatives of its own.
+    in blocks of whole graphs, drawn at random, each with negatives of its own.
 
     Args:
         dim: length of the vectors; 512 for every method in the InfoGraph paper.
@@ -81,13 +81,15 @@ class Node2Vec(GraphEmbedding):
 
     def _learn(self, graphs: GraphSet) -> Vectors:
         walks, length = budget(graphs.n_nodes, self.walks, self.length, self.max_tokens)
-        blocks, low = [], 0
+        order, low = np.arange(len(graphs)), 0
+        if graphs.n_nodes > self.block_nodes:  # a block is seen in its vectors: classes must not share one
+            order = np.random.default_rng(self.random_state).permutation(len(graphs))
+        ptr = np.concatenate([[0], np.cumsum(graphs.sizes[order])])
+        self.vectors_ = np.zeros((len(graphs), self.dim), np.float32)
         while low < len(graphs):  # blocks of whole graphs with at most `block_nodes` nodes, or of one graph
-            most = graphs.node_ptr[low] + self.block_nodes
-            high = max(low + 1, int(np.searchsorted(graphs.node_ptr, most, side="right")) - 1)
-            blocks.append(self._block(graphs[low:high], low, walks, length))
+            high = max(low + 1, int(np.searchsorted(ptr, ptr[low] + self.block_nodes, side="right")) - 1)
+            self.vectors_[order[low:high]] = self._block(graphs[order[low:high]], low, walks, length)
             low = high
-        self.vectors_ = np.concatenate(blocks)
         self.fingerprint_ = fingerprint(graphs)
         return self.vectors_
 
