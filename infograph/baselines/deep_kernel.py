@@ -84,8 +84,7 @@ class DeepGraphKernel(FeatureKernel):
         tokens, counts, groups = count_substructures(graphs, self.structure, self.rounds, self.random_state)
         self.tokens_, place = words.sort_tokens(tokens)
         drawn = place[sentences(counts, groups, self.draws, self.random_state)].astype(np.int32)
-        # outputs drift, so that a rare word's vector tells when it was read: not in the order of graphs
-        drawn = drawn[np.random.default_rng(self.random_state).permutation(len(drawn))]
+        drawn = in_drawn_order(drawn, self.random_state)
         settings = {"dim": self.dim, "window": self.window, "epochs": self.epochs}
         vectors = word_vectors(drawn, len(place), **settings, random_state=self.random_state)
         self.embedding_ = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
@@ -136,6 +135,11 @@ def sentences(counts: Matrix, groups: Sequence[int], draws: int, random_state: i
         at = np.minimum(at, part.indptr[1:][filled, None] - 1)
         rows.append(part.indices[np.maximum(at, part.indptr[:-1][filled, None])] + low)
     return np.concatenate(rows).astype(np.int32)
+
+
+def in_drawn_order(rows: NDArray[np.int32], random_state: int) -> NDArray[np.int32]:
+    """Not in the order of graphs, often that of classes: a rare word's vector tells when it was read."""
+    return rows[np.random.default_rng(random_state).permutation(len(rows))]
 
 
 def _walk_labels(graphs: GraphSet, random_state: int) -> tuple[Tokens, Matrix]:

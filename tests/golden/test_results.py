@@ -42,7 +42,7 @@ def key(cell: str, settings: dict[str, Any]) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", cell.replace("*", "-star")).strip("-") + f"-{digest}"
 
 
-@pytest.mark.parametrize("table", [*TABLES, "compare-MUTAG/methods", "compare-PTC_MR/methods"])
+@pytest.mark.parametrize("table", TABLES)
 def test_a_file_is_called_by_its_settings_and_none_is_gone(table):
     assert len(results_of(table)) >= TABLES.get(table, 1)
     for path, result in results_of(table).items():
