@@ -167,7 +167,7 @@ def scaffold_groups(graphs: GraphSet) -> IntArray:
 
 def group_by_scaffold(smiles: NDArray[Any]) -> IntArray:
     """The same by their SMILES."""
-    found = _scaffolds(smiles)
+    found = scaffolds(smiles)
     keys = np.where(found == "", np.char.add("acyclic ", smiles.astype(np.str_)), found)
     return np.asarray(np.unique(keys, return_inverse=True)[1])
 
@@ -179,7 +179,7 @@ def deterministic_scaffold_split(graphs: GraphSet, shares: Sequence[float] = (0.
     one's: figures of the two are never to be compared.
     """
     first, second = share_stops(len(graphs), shares)
-    _, start, group = np.unique(scaffolds(graphs), return_index=True, return_inverse=True)
+    _, start, group = np.unique(scaffolds(smiles_of(graphs)), return_index=True, return_inverse=True)
     sizes = np.bincount(group)
     groups = np.split(np.argsort(group, kind="stable"), np.cumsum(sizes)[:-1])
     parts: list[list[int]] = [[], [], []]
@@ -191,15 +191,8 @@ def deterministic_scaffold_split(graphs: GraphSet, shares: Sequence[float] = (0.
     return Split(*(np.array(part, np.int64) for part in parts))
 
 
-def scaffolds(graphs: GraphSet) -> NDArray[np.str_]:
-    """The Bemis-Murcko scaffold of every molecule, as a SMILES without stereochemistry. (G,).
-
-    It is empty for molecules without rings.
-    """
-    return _scaffolds(smiles_of(graphs))
-
-
-def _scaffolds(smiles: NDArray[Any]) -> NDArray[np.str_]:
+def scaffolds(smiles: NDArray[Any]) -> NDArray[np.str_]:
+    """Bemis-Murcko scaffolds of molecules, as SMILES without stereochemistry; empty without rings. (G,)."""
     Chem, rdBase = rdkit("Chem"), rdkit("rdBase")
 
     def scaffold(smiles: str) -> str:
