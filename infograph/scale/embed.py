@@ -20,9 +20,10 @@ import errno
 import hashlib
 import inspect
 import json
+import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -49,27 +50,24 @@ from infograph.estimators.folder import model_folder, read_config
 from infograph.io import LOCK, check_folder, check_outputs, json_ready, locked, read_json, replaced_file
 from infograph.jobs import Lost, run
 from infograph.progress import ShardProgress
-from infograph.scale.blocks import Block, column_types, read_blocks
 from infograph.scale.shards import (
     BLOCK,
-    FORMAT,
+    Block,
     Inputs,
-    Record,
     Shard,
-    check_records,
-    files_of,
+    column_types,
     find_shards,
-    is_finished,
-    read_records,
+    read_blocks,
     shard_at,
-    sweep,
 )
 
+FORMAT = "infograph-shard-1"
 NOT_FINITE = "its vector is not finite: a feature is far outside what the model was trained on"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 READ = ("smiles", "id", "node", "edge", "weight", "directed", "hydrogens", "stereo", "salts")
 MAX_WARNINGS = 5  # of readers that are passed on; thousands of shards have the same to say
 Rows = Callable[[int], None]
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def embed_shards(
 
         embed_shards("model", "shards/*.parquet", "vectors", workers=8)
 
-    Files have the columns `id` (texts, see `infograph.scale.blocks`), the columns asked for, and `vector`;
+    Files have the columns `id` (texts, see `infograph.scale.shards`), the columns asked for, and `vector`;
     rows keep their order. Columns of Parquet keep their types, those of text files are texts. A row that
     cannot be embedded is listed in `out/_rejected` with its place and reason. A shard's file appears when it
     is whole. Called again, after a kill or with more files, finished shards are skipped.
@@ -402,3 +400,76 @@ class Embedder:
         columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), self.dim)
         table = pa.table(columns)
         return table if job.errors == "nan" or finite.all() else table.filter(pa.array(finite)), problems
+
+
+# ---- the folder of a job
+
+
+def files_of(out: str, shard: str) -> tuple[Path, Path, Path]:
+    """The files of a shard: its vectors, its rejected rows, its record."""
+    folder = Path(out)
+    rejected, record = folder / "_rejected" / f"{shard}.csv", folder / "_shards" / f"{shard}.json"
+    return folder / f"{shard}.parquet", rejected, record
+
+
+def sweep(out: str, shards: Iterable[Shard]) -> None:
+    """Remove the temporary files that a killed job left behind of these shards, and nothing else.
+
+    They are called as `replaced_file` calls them, with the number of a process behind the name.
+    """
+    known = {shard.name for shard in shards}
+    for like in files_of(out, "*"):
+        for path in like.parent.glob(f".*{like.suffix}"):
+            found = re.fullmatch(r"\.(.+)-\d+", path.stem)
+            if found and found[1] in known:
+                path.unlink(missing_ok=True)
+
+
+def read_records(out: str) -> dict[str, Record]:
+    """The records of finished shards; a damaged one is none, and its shard is done again."""
+    records = {}
+    for path in sorted(files_of(out, "*")[2].parent.glob("*.json")):
+        try:
+            record = read_json(path)
+        except InvalidFile:
+            continue
+        if record.get("format") == FORMAT and "settings" in record:
+            records[path.stem] = record
+    return records
+
+
+def check_records(
+    out: str, settings: Mapping[str, Any], shards: Sequence[Shard], records: Mapping[str, Record]
+) -> None:
+    """Make sure that what is in the folder is of these settings, and of these files."""
+    for shard in shards:
+        *written, record_file = files_of(out, shard.name)
+        strange = next((path for path in written if path.exists() and not record_file.exists()), None)
+        if strange:
+            raise InvalidParameter(f"{strange} is there and was not written by such a job: choose another")
+    names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
+    for name, record in records.items():
+        path, source, before = files_of(out, name)[0], record["input"]["path"], record["settings"]
+        for key, now in settings.items():
+            if before.get(key) != now:
+                how = f"with {key}={before.get(key)!r}, while this job has {key}={now!r}"
+                how = "by another model" if key == "model" else how
+                raise InvalidParameter(f"{path} was made {how}: choose another folder")
+        shard = by_name.get(name, Shard(name, source, 0, 0))
+        taken = shard.path != source and not _same_input(record, shard)
+        if taken or names.get(source, name) != name:
+            raise InvalidParameter(f"{path} holds the vectors of {source}: choose another folder")
+
+
+def is_finished(out: str, shard: Shard, record: Record | None) -> bool:
+    """Whether a record is of this shard as it is now, and its files are there."""
+    if record is None or not _same_input(record, shard):
+        return False
+    vectors, rejected, _ = files_of(out, shard.name)
+    whole = vectors.is_file() and vectors.stat().st_size == record["bytes"]
+    return whole and (not record["rejected"] or rejected.is_file())
+
+
+def _same_input(record: Record, shard: Shard) -> bool:
+    was = record["input"]
+    return bool((was["size"], was["mtime_ns"]) == (shard.size, shard.mtime_ns))

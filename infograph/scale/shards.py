@@ -1,27 +1,41 @@
-"""Which files a job is about, and the records of finished ones."""
+"""Which files a job is about, and their rows: molecules read as they stream by, other graphs cut to blocks.
+
+Parquet, CSV, TSV and `.smi` files are streamed, so that memory is bounded by the block. SDF, JSON lines,
+saved GraphSets and all else that `infograph.read_graphs` knows are read whole by it: keep such shards small
+enough for memory (a saved GraphSet is a memory map, and takes little).
+
+Ids are the cells of the id column, as texts: the chosen one, or the first that is called like ids. They
+may repeat: whether they do would take the whole file. Rows without an id are `<shard>:<row>`, rows counted
+from 0; so are graphs whose ids are just their positions.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from infograph.data.graphset import MARKER
+import numpy as np
+import pyarrow as pa
+
+from infograph.data.columns import placed, texts
+from infograph.data.graphset import MARKER, GraphSet, IntArray, Rejected
+from infograph.data.molecules import SMILES, from_molecules
 from infograph.data.network_files import LABELS, NETWORKS, network_files
-from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES, kind
-from infograph.errors import FileMissing, InvalidFile, InvalidParameter
-from infograph.io import read_json
+from infograph.data.read import JSON_LINES, SDF_FILES, SMILES_FILES, TABLES, ReadOptions, read
+from infograph.data.tables import id_column, is_molecule_table, kept_columns, rows_of
+from infograph.data.text_tables import header, kind
+from infograph.data.vectors import arrow_column, check_names, graph_values
+from infograph.errors import FileMissing, InvalidFile, InvalidParameter, NothingLeft
 
 ENDINGS = (".parquet", *TABLES, *SMILES_FILES, *SDF_FILES, *JSON_LINES)
 MAGIC = "*?["
 Inputs = str | Path | Sequence[str | Path]
 BLOCK = 10_000  # rows: some 20 MB of vectors of 512 numbers
-FORMAT = "infograph-shard-1"
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -115,74 +129,110 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-# ---- the folder of a job
+# ---- the rows of a shard
 
 
-def files_of(out: str, shard: str) -> tuple[Path, Path, Path]:
-    """The files of a shard: its vectors, its rejected rows, its record."""
-    folder = Path(out)
-    rejected, record = folder / "_rejected" / f"{shard}.csv", folder / "_shards" / f"{shard}.json"
-    return folder / f"{shard}.parquet", rejected, record
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows of a shard. R rows, of which G are graphs."""
+
+    start: int  # the first one's place in the shard
+    ids: Sequence[str]  # (R,)
+    columns: dict[str, Any]  # what else is asked for, an Arrow array (R,) per name
+    graphs: GraphSet | None  # None if none could be read
+    rejected: tuple[Rejected, ...]  # the other rows; `index` counts from the start of the block
+    typed: bool = True  # whether the file says what its columns hold; if not, numbers are texts
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Where in the block the graphs stand. (G,)."""
+        return np.delete(np.arange(len(self)), np.array([each.index for each in self.rejected], np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
-def sweep(out: str, shards: Iterable[Shard]) -> None:
-    """Remove the temporary files that a killed job left behind of these shards, and nothing else.
-
-    They are called as `replaced_file` calls them, with the number of a process behind the name.
-    """
-    known = {shard.name for shard in shards}
-    for like in files_of(out, "*"):
-        for path in like.parent.glob(f".*{like.suffix}"):
-            found = re.fullmatch(r"\.(.+)-\d+", path.stem)
-            if found and found[1] in known:
-                path.unlink(missing_ok=True)
-
-
-def read_records(out: str) -> dict[str, Record]:
-    """The records of finished shards; a damaged one is none, and its shard is done again."""
-    records = {}
-    for path in sorted(files_of(out, "*")[2].parent.glob("*.json")):
+def read_blocks(
+    shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None
+) -> Iterator[Block]:
+    """The rows of a shard, `size` at a time and every one of them, with some of its columns (None: all)."""
+    path, start = Path(shard.path), 0
+    streamed = path.is_file() and (
+        kind(path) in SMILES_FILES
+        or (kind(path) in (*TABLES, ".parquet") and is_molecule_table(path, options))
+    )
+    if not streamed:
+        yield from _cut(shard, size, options, columns)
+        return
+    for rows in rows_of(path, options, size, columns):
+        own = id_column(rows.columns, options, path)
+        names = rows.ids or [""] * len(rows.molecules)
+        if own:
+            names = texts(path, own, rows.columns[own])
+        ids = [name or f"{shard.name}:{start + row}" for row, name in enumerate(names)]
+        stored = {name: rows.columns[name] for name in kept_columns(rows.columns, columns, own, path)}
+        arrays = {n: pa.array(v, pa.string()) if isinstance(v, list) else v for n, v in stored.items()}
+        graphs: GraphSet | None = None
         try:
-            record = read_json(path)
-        except InvalidFile:
-            continue
-        if record.get("format") == FORMAT and "settings" in record:
-            records[path.stem] = record
-    return records
+            how = {**options.of_molecules, "errors": "skip"}
+            graphs = from_molecules(rows.items, ids=ids, keep_smiles=False, **how)
+            graphs, rejected = replace(graphs, rejected=()), graphs.rejected
+        except NothingLeft as error:
+            rejected = error.rejected
+        yield Block(start, ids, arrays, graphs, placed(rejected, rows.place), kind(path) == ".parquet")
+        start += len(ids)
 
 
-def check_records(
-    out: str, settings: Mapping[str, Any], shards: Sequence[Shard], records: Mapping[str, Record]
-) -> None:
-    """Make sure that what is in the folder is of these settings, and of these files."""
-    for shard in shards:
-        *written, record_file = files_of(out, shard.name)
-        strange = next((path for path in written if path.exists() and not record_file.exists()), None)
-        if strange:
-            raise InvalidParameter(f"{strange} is there and was not written by such a job: choose another")
-    names, by_name = {shard.path: shard.name for shard in shards}, {shard.name: shard for shard in shards}
-    for name, record in records.items():
-        path, source, before = files_of(out, name)[0], record["input"]["path"], record["settings"]
-        for key, now in settings.items():
-            if before.get(key) != now:
-                how = f"with {key}={before.get(key)!r}, while this job has {key}={now!r}"
-                how = "by another model" if key == "model" else how
-                raise InvalidParameter(f"{path} was made {how}: choose another folder")
-        shard = by_name.get(name, Shard(name, source, 0, 0))
-        taken = shard.path != source and not _same_input(record, shard)
-        if taken or names.get(source, name) != name:
-            raise InvalidParameter(f"{path} holds the vectors of {source}: choose another folder")
+def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] | None) -> Iterator[Block]:
+    """The blocks of a shard that is read whole."""
+    graphs: GraphSet | None = None
+    try:
+        graphs = read(Path(shard.path), replace(options, errors="skip", label=None, units={}))
+        graphs, rejected = replace(graphs, rejected=()), graphs.rejected
+    except (InvalidFile, NothingLeft) as error:
+        left = error if isinstance(error, NothingLeft) else error.__cause__
+        if not isinstance(left, NothingLeft) or not left.rejected:
+            raise
+        rejected = left.rejected
+    total = len(rejected) + (0 if graphs is None else len(graphs))
+    ids = [f"{shard.name}:{row}" for row in range(total)]
+    position = np.full(total, -1)  # of the graph of every row
+    named = {each.index: each.graph_id for each in rejected}
+    if graphs is not None:
+        rows = np.delete(np.arange(total), list(named))
+        position[rows] = np.arange(len(graphs))
+        named |= dict(zip(rows.tolist(), graphs.ids.tolist(), strict=True))
+    for row, name in named.items():
+        ids[row] = ids[row] if name == row else str(name)
+    known = [] if graphs is None else [column.name for column in graphs.schema.graph]
+    kept = known if columns is None else list(columns)
+    check_names(kept)
+    stored = {
+        name: pa.nulls(total, pa.string()) if graphs is None else arrow_column(graph_values(graphs, name))
+        for name in kept
+    }
+    for start in range(0, max(total, 1), size):  # a set without graphs has columns, too
+        here = position[start : start + size]
+        found = here[here >= 0]
+        inside = tuple(
+            replace(each, index=each.index - start, graph_id=ids[each.index])
+            for each in rejected
+            if start <= each.index < start + size
+        )
+        cut = graphs[int(found[0]) : int(found[-1]) + 1] if graphs is not None and len(found) else None
+        taken = {name: values.take(pa.array(here, mask=here < 0)) for name, values in stored.items()}
+        yield Block(start, ids[start : start + size], taken, cut, inside)
 
 
-def is_finished(out: str, shard: Shard, record: Record | None) -> bool:
-    """Whether a record is of this shard as it is now, and its files are there."""
-    if record is None or not _same_input(record, shard):
-        return False
-    vectors, rejected, _ = files_of(out, shard.name)
-    whole = vectors.is_file() and vectors.stat().st_size == record["bytes"]
-    return whole and (not record["rejected"] or rejected.is_file())
+def column_types(shard: Shard, options: ReadOptions, columns: Sequence[str] | None) -> Any:
+    """The Arrow schema of the columns of a shard without rows; only Parquet and tables can be that."""
+    import pyarrow.parquet as parquet
 
-
-def _same_input(record: Record, shard: Shard) -> bool:
-    was = record["input"]
-    return bool((was["size"], was["mtime_ns"]) == (shard.size, shard.mtime_ns))
+    path = Path(shard.path)
+    if kind(path) == ".parquet":
+        schema = parquet.read_schema(path)
+    else:
+        names = header(path) if kind(path) in TABLES else [SMILES.name]
+        schema = pa.schema([(name, pa.string()) for name in names])
+    kept = kept_columns(schema.names, columns, id_column(schema.names, options, path), path)
+    return pa.schema([schema.field(name) for name in kept])

@@ -33,8 +33,7 @@ from infograph.io import (
     writing,
 )
 from infograph.progress import ShardProgress
-from infograph.scale.blocks import Block, read_blocks
-from infograph.scale.shards import BLOCK, Inputs, find_shards
+from infograph.scale.shards import BLOCK, Block, Inputs, find_shards, read_blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from infograph import GraphSet, as_graphset, concatenate, read_graphs, save_grap
 from infograph.data.graphset import fingerprint
 from infograph.data.read import ReadOptions
 from infograph.errors import InvalidParameter, SchemaMismatch
-from infograph.scale.blocks import Block, read_blocks
-from infograph.scale.shards import find_shards
+from infograph.scale.shards import Block, find_shards, read_blocks
 from infograph.scale.store import save_stream
 from tests.data.equal import assert_equal
 from tests.scale.conftest import molecules

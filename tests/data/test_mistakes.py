@@ -51,8 +51,7 @@ from infograph.errors import (
     SchemaMismatch,
     UnknownDataset,
 )
-from infograph.scale.blocks import read_blocks
-from infograph.scale.shards import find_shards
+from infograph.scale.shards import find_shards, read_blocks
 from tests.data.equal import told
 
 ENDINGS = ("smi", "csv", "tsv", "parquet", "sdf", "jsonl", "graphml", "gexf", "edgelist", "txt")
