@@ -12,7 +12,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,7 +40,6 @@ from infograph.notebook import as_html, drawn
 
 TABLE_NAMES = ("query", "rank", "id", "score", "tanimoto")
 MOST_BYTES = 4 << 30  # of vectors that come sparse
-SINGLE = ("Mol", "Data")  # RDKit's molecules, PyG's graphs
 EXACT_UP_TO = 100_000
 MOST_DRAWN = 8  # hits of the first query, in a notebook
 UNCOVERED_SHARE = 0.1  # of vectors, that may have come after the cells were learned
@@ -466,10 +464,8 @@ def as_queries(query: Any, schema: Schema | None, *, name: str | None = None) ->
                 f"{query[:60]!r} is no file, and no SMILES either: the graphs are no molecules"
             )
         query, ids = [query], None if name is None else [name]
-    pair = isinstance(query, tuple) and len(query) == 2 and not isinstance(query[0], GraphSet)
-    pair = pair and (isinstance(query[0], list) or hasattr(query[0], "shape"))  # (edge_index, node_features)
-    if pair or isinstance(query, nx.Graph) or type(query).__name__ in SINGLE:
-        query = [query]
+    if isinstance(query, tuple) and len(query) == 2 and isinstance(query[0], list):
+        query = [query]  # (edge_index, node_features)
     return as_graphset(query, schema=schema, ids=ids)
 
 
