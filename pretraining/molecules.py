@@ -38,7 +38,7 @@ from infograph import (
     open_graphs,
     save_graphs,
 )
-from infograph.data.moleculenet import MOLECULENET
+from infograph.data.datasets import MOLECULENET
 from infograph.nn.norm import WeightedBatchNorm
 from infograph.objectives.objective import LossTerms
 from infograph.progress import say

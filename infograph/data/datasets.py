@@ -16,14 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import platformdirs
 
 from infograph.data.graphset import GraphSet, open_graphs, save_graphs
-from infograph.data.moleculenet import MOLECULENET, MoleculeSet
 from infograph.data.qm9 import PATTERN as QM9_FILES
 from infograph.data.qm9 import atomisation_energies, check_energy_unit, find_qm9, in_units, read_qm9
-from infograph.data.schema import Level
+from infograph.data.schema import Column, Level
 from infograph.data.tu import DEPTH, find_tu, list_tu, read_tu
+from infograph.data.units import LABEL
 from infograph.errors import (
     FileMissing,
     InfoGraphError,
@@ -35,6 +36,7 @@ from infograph.errors import (
 from infograph.progress import OnProgress
 
 TU_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
+DEEPCHEM = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets"
 # More of the TU collection: names that may be asked for over the network, as they are no SMILES.
 OTHERS = """
 AIDS BZR COIL-DEL COLLAB COX2 Cuneiform DD DHFR ENZYMES FRANKENSTEIN Letter-high Letter-low Letter-med MSRC_21
@@ -42,6 +44,7 @@ MSRC_9 Mutagenicity NCI1 NCI109 PROTEINS PROTEINS_full PTC_FM PTC_FR PTC_MM REDD
 TRIANGLES alchemy_full deezer_ego_nets github_stargazers reddit_threads twitch_egos
 """
 NAME = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
+FOLDER = "moleculenet"  # below a folder of data sets, where the files of MoleculeNet may be
 PARSED = "parsed"  # where a set is of which only the parsed form is left
 
 
@@ -63,7 +66,7 @@ def load_dataset(
     QM9: qm9pack), and downloads it otherwise. The parsed set is cached; a set whose counts are known is
     verified. Classes are the graph column "y", coded 0 ... C-1, with their original names as the column's
     categories. QM9 has twelve targets instead, graph columns with units (`read_qm9` lists all columns), and
-    the six sets of MoleculeNet have their measured values (`infograph.data.moleculenet` lists them).
+    the six sets of MoleculeNet have their measured values (`MoleculeSet` lists them).
 
     Args:
         name: the set's name; case does not matter.
@@ -150,6 +153,85 @@ class Counts(NamedTuple):
         columns = (graphs.schema.column(level, name) for level, name in levels)
         labels = (len(column.categories) if column else 0 for column in columns)
         return cls(len(graphs), graphs.n_nodes, graphs.n_edges, *labels)
+
+
+@dataclass(frozen=True)
+class MoleculeSet:
+    """A set of MoleculeNet (Wu et al. 2018): a file of molecules with measured values, and what it must hold.
+
+    | set      | molecules | tasks                            | usual figure | MoleculeNet's split |
+    |----------|----------:|----------------------------------|--------------|---------------------|
+    | ESOL     |     1,128 | log10 of solubility in mol/L     | RMSE         | random              |
+    | FreeSolv |       642 | hydration free energy, kcal/mol  | RMSE         | random              |
+    | BACE     |     1,513 | inhibitor or not                 | ROC-AUC      | scaffold            |
+    | ClinTox  |     1,478 | approved, failed by toxicity     | ROC-AUC      | random              |
+    | SIDER    |     1,427 | 27 groups of side effects        | ROC-AUC      | random              |
+    | Tox21    |     7,831 | 12 assays, with gaps             | ROC-AUC      | random              |
+
+    Three splits are in use, and figures of one say nothing of another: `random_split`, `scaffold_split`
+    (balanced) and `deterministic_scaffold_split` (the order of DeepChem and OGB).
+    """
+
+    files: tuple[str, ...]  # names of the file, as chemprop and DeepChem publish it
+    molecules: int
+    tasks: int
+    url: str
+    target: tuple[str, ...] = ()  # the column of a single task by its names in these files
+    unit: str = ""
+
+    def find(self, folder: Path) -> Path | None:
+        """The file in a folder of data sets, or in its folder `moleculenet`."""
+        places = (
+            where / f"{name}{packed}"
+            for where in (folder, folder / FOLDER)
+            for name in self.files
+            for packed in ("", ".gz")
+        )
+        return next((path for path in places if path.is_file()), None)
+
+    def read(self, path: Path) -> GraphSet:
+        """The molecules; a single task is the graph column `y`, several have their own names."""
+        from infograph.data.read import read_graphs
+
+        graphs = read_graphs(path, errors="skip", stereo=False)  # some SMILES of Tox21 do not parse
+        names = [column.name for column in graphs.schema.graph if column.name not in IGNORED]
+        if self.tasks == 1:
+            own = next((name for name in names if name in self.target), "")
+            names = [own] if own else []
+        rows = len(graphs) + len(graphs.rejected)
+        if rows != self.molecules or len(names) != self.tasks:
+            raise InvalidFile(
+                f"{path} has {rows:,} molecules and {len(names)} tasks instead of {self.molecules:,} and "
+                f"{self.tasks}. Replace or remove it"
+            )
+        smiles = graphs.schema.column("graph", "smiles")
+        kept = {"smiles": graphs.graph["smiles"]}
+        columns = [] if smiles is None else [smiles]
+        for name in names:
+            title = LABEL if self.tasks == 1 else name
+            kept[title] = graphs.values("graph", name).astype(np.float64)
+            columns.append(Column(title, "float", unit=self.unit))
+        return replace(graphs, graph=kept, schema=graphs.schema.replace("graph", columns))
+
+
+IGNORED = {"smiles", "mol_id", "stripped", "id"}
+MOLECULENET = {
+    "ESOL": MoleculeSet(
+        ("delaney.csv", "delaney-processed.csv"),
+        1_128,
+        1,
+        f"{DEEPCHEM}/delaney-processed.csv",
+        ("logp", "measured log solubility in mols per litre"),
+        "log(mol/L)",
+    ),
+    "FreeSolv": MoleculeSet(
+        ("freesolv.csv", "SAMPL.csv"), 642, 1, f"{DEEPCHEM}/SAMPL.csv", ("freesolv", "expt"), "kcal/mol"
+    ),
+    "BACE": MoleculeSet(("bace.csv",), 1_513, 1, f"{DEEPCHEM}/bace.csv", ("Class",)),
+    "ClinTox": MoleculeSet(("clintox.csv",), 1_478, 2, f"{DEEPCHEM}/clintox.csv.gz"),
+    "SIDER": MoleculeSet(("sider.csv",), 1_427, 27, f"{DEEPCHEM}/sider.csv.gz"),
+    "Tox21": MoleculeSet(("tox21.csv",), 7_831, 12, f"{DEEPCHEM}/tox21.csv.gz"),
+}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 from infograph import load_dataset
 from infograph.data import datasets
-from infograph.data.moleculenet import MOLECULENET
+from infograph.data.datasets import MOLECULENET
 from infograph.errors import FileMissing, InvalidFile
 
 REAL = os.environ.get("INFOGRAPH_DATA", "")
