@@ -429,8 +429,6 @@ def encode_labels(y: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     A -1 among the labels is a class beside one other, and refused beside several.
     """
     labels = _as_array(y)
-    if labels.ndim != 1:
-        raise InvalidParameter(f"y must be one label per graph, shape (G,); shape {labels.shape} came")
     known = ~missing(labels)
     codes, classes = _encode(labels, known, LABEL, None)
     _check_two(classes)

@@ -353,9 +353,6 @@ class Embedder:
                 listed.writerows((block.start + row, block.ids[row], why) for row, why in problems.items())
                 rows, n_rejected = rows + len(block), n_rejected + len(problems)
                 on_rows(rows)
-        written = parquet.read_metadata(work).num_rows
-        if written != rows - n_rejected * (self.job.errors != "nan"):
-            raise RuntimeError(f"{written} of {rows} rows were written, and {n_rejected} rejected")
         return rows, n_rejected
 
     def _blocks(self, shard: Shard) -> Iterator[Block]:

@@ -195,15 +195,13 @@ def _cut(shard: Shard, size: int, options: ReadOptions, columns: Sequence[str] |
             raise
         rejected = left.rejected
     total = len(rejected) + (0 if graphs is None else len(graphs))
-    ids = [f"{shard.name}:{row}" for row in range(total)]
     position = np.full(total, -1)  # of the graph of every row
     named = {each.index: each.graph_id for each in rejected}
     if graphs is not None:
         rows = np.delete(np.arange(total), list(named))
         position[rows] = np.arange(len(graphs))
         named |= dict(zip(rows.tolist(), graphs.ids.tolist(), strict=True))
-    for row, name in named.items():
-        ids[row] = ids[row] if name == row else str(name)
+    ids = [f"{shard.name}:{row}" if named[row] == row else str(named[row]) for row in range(total)]
     known = [] if graphs is None else [column.name for column in graphs.schema.graph]
     kept = known if columns is None else list(columns)
     check_names(kept)
