@@ -151,7 +151,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     # ---- what regression and classification differ in
 
-    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         """Remember the targets; what a network is to learn, scaled by the labelled graphs, and the task."""
         raise NotImplementedError
 
@@ -162,9 +162,6 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
     def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
         """What a network gives for graphs -> numbers in the targets' units, or probabilities."""
         raise NotImplementedError
-
-    def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
-        """What is known of the targets before a network learns; nothing."""
 
     def _calibrate(self, graphs: GraphSet, targets: AnyTargets, said: NDArray[Any], every: GraphSet) -> None:
         """Keep what networks said of graphs that they did not learn from. (M, G, T) or (M, G, C)."""
@@ -177,12 +174,6 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         self.heads_: dict[str, float] = {}  # the share of the variance that each head missed, likewise
         self.offset_: Offset | None = None
         self._descriptors: tuple[str, ...] = ()
-
-    def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
-        """What is left of the targets."""
-        if self.offset_ is None or isinstance(targets, ClassTargets):
-            return targets
-        return replace(targets, values=targets.values - self.offset_.predict(graphs))
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         """How good predictions are, with the error to go by as "validation"."""
@@ -228,8 +219,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         known, make_encoder = self._start(graphs, watchers)
         targets = self._targets(y, check_enough(known))
         labelled, everyone, held_out = self._divided(known, targets, validation)
-        self.offset_ = self._offset_of(known, targets, labelled)
-        values, task = self._learnable(self._rest(targets, known), labelled)
+        values, task = self._learnable(known, targets, labelled)
         self.models_: list[Predictor] = []
         self.history_, self._elements = [], elements_of(known[labelled])
         self._descriptors = descriptor_names() if self.descriptors else ()
