@@ -15,6 +15,8 @@ from infograph.nn.encoder import GraphEncoder, NodeFeatures, Weights, xavier
 from infograph.nn.links import LinkBatch, LinkBatcher
 
 Hear = Callable[[Tensor], Tensor]
+HIDDEN = 128  # units of the edge network, as in the paper's code
+ROUNDS = 3  # of Set2Set, as in the paper
 
 
 class ENNEncoder(GraphEncoder):
@@ -23,14 +25,7 @@ class ENNEncoder(GraphEncoder):
     The same edge network and GRU serve all K steps. H^k is the one Set2Set applied to the states after step
     k, H the last of them.
 
-    Args:
-        node_dim, edge_dim: inputs per node and per edge.
-        dim: width of node states; 64 in the paper's code. Graph vectors have 2 * dim numbers.
-        steps, hidden: K, and hidden units of the edge network; 3 and 128 in the paper's code.
-        rounds: of Set2Set; 3 in the paper.
-        node_features: what nodes start with.
-        weights: what linear maps start with, "torch" for its own; "xavier" (and biases of zero) in the
-            paper's code.
+    `dim` is the width of node states, 64 in the paper's code; graph vectors have 2 * dim numbers.
     """
 
     def __init__(
@@ -39,8 +34,6 @@ class ENNEncoder(GraphEncoder):
         edge_dim: int,
         dim: int = 64,
         steps: int = 3,
-        hidden: int = 128,
-        rounds: int = 3,
         node_features: NodeFeatures = "auto",
         weights: Weights = "torch",
     ) -> None:
@@ -48,10 +41,10 @@ class ENNEncoder(GraphEncoder):
         self.node_features, self.weights = node_features, weights
         self.widths, self.level_dims, self.dim = [dim] * steps, [2 * dim] * steps, 2 * dim
         self.input = nn.Linear(node_dim, dim)
-        self.edge = EdgeNetwork(edge_dim, dim, hidden)
+        self.edge = EdgeNetwork(edge_dim, dim)
         self.bias = nn.Parameter(torch.zeros(dim))
         self.gru = nn.GRUCell(dim, dim)
-        self.readout = Set2Set(dim, rounds)
+        self.readout = Set2Set(dim)
         if weights == "xavier":
             xavier(self)
 
@@ -87,18 +80,18 @@ class ENNEncoder(GraphEncoder):
 
 
 class EdgeNetwork(nn.Module):
-    """Edge vectors (F_k numbers fixed by kind, F_v continuous) -> `hidden` units -> matrices dim x dim."""
+    """Edge vectors (F_k numbers fixed by kind, F_v continuous) -> HIDDEN units -> matrices dim x dim."""
 
-    def __init__(self, edge_dim: int, dim: int, hidden: int) -> None:
+    def __init__(self, edge_dim: int, dim: int) -> None:
         super().__init__()
         self.dim = dim
         if edge_dim:
-            self.first = nn.Linear(edge_dim, hidden)
+            self.first = nn.Linear(edge_dim, HIDDEN)
         else:  # edges that are all alike
             with warnings.catch_warnings(action="ignore"):  # torch's, that there is nothing to initialise
-                self.first = nn.utils.skip_init(nn.Linear, 0, hidden)
+                self.first = nn.utils.skip_init(nn.Linear, 0, HIDDEN)
             nn.init.zeros_(self.first.bias)
-        self.second = nn.Linear(hidden, dim * dim)
+        self.second = nn.Linear(HIDDEN, dim * dim)
 
     def forward(self, batch: LinkBatch) -> Hear:
         """What every node u hears, the mean over arcs v -> u of `A(e_uv) h_v`, as a function of states h."""
@@ -217,16 +210,15 @@ class _ByUnit(torch.autograd.Function):
 class Set2Set(nn.Module):
     """An LSTM asks, attention over the nodes answers; the last question and answer are the graph's vector."""
 
-    def __init__(self, dim: int, rounds: int = 3) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__()
-        self.rounds = rounds
         self.lstm = nn.LSTMCell(2 * dim, dim)
 
     def forward(self, states: Tensor, graph: Tensor, n_graphs: int) -> Tensor:
         """(N, D) states, (N,) the graph of each node -> (G, 2 D)."""
         question = cell = states.new_zeros(n_graphs, states.shape[1])
         result = states.new_zeros(n_graphs, 2 * states.shape[1])
-        for _ in range(self.rounds):
+        for _ in range(ROUNDS):
             question, cell = self.lstm(result, (question, cell))
             result = torch.cat([question, attend(states, question, graph)], 1)
         return result

@@ -33,7 +33,7 @@ def test_equals_pyg(sizes: list[int], options: dict[str, int]) -> None:
     """Pairs of nodes with positions, or arcs; bonds with numbers of their own."""
     graphs, order = toy_molecules(sizes, **options), np.arange(len(sizes))[::-1]
     torch.manual_seed(0)
-    ours = ENNEncoder(2, sum(link_widths(graphs.schema)), dim=8, hidden=16).double()
+    ours = ENNEncoder(2, sum(link_widths(graphs.schema)), dim=8).double()
     for parameter in ours.parameters():
         parameter.data.normal_(std=0.4)
     reference = EnnReference.like(ours)
