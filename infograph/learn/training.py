@@ -21,7 +21,7 @@ from infograph.data.units import graph_column, with_unit
 from infograph.errors import InfoGraphError, InvalidParameter, InvalidTarget, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
-from infograph.learn.judging import Figures, Judged, Verdict, compare_pair, mean_figures, mean_of
+from infograph.learn.judging import Figures, Floats, Judged, Verdict, compare_pair, mean_figures, mean_of
 from infograph.learn.parts import Parts
 from infograph.learn.tune import Trial, grid_of
 from infograph.objectives.vectors import Vectors
@@ -52,25 +52,15 @@ SHARES, LEAST, MOST = (8, 4, 2), 16, 10_000  # parts of the labels of a curve; h
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A trained model and how good it is.
+    """A trained model and how good it is."""
 
-    Attributes:
-        model: fitted.
-        parts: what it learned from and is judged by.
-        rows: its errors first, then those of the references.
-        tested: its predictions of the test graphs.
-        verdicts: whether to use it or the best reference, per target of numbers that test graphs have.
-        bounds: between which 90 % of the test graphs' numbers are to lie; None without error bars.
-        trials: the settings that were tried, if there was a choice.
-    """
-
-    model: SemiSupervised
-    parts: Parts
-    rows: tuple[ErrorRow, ...]
-    tested: Judged
-    verdicts: tuple[Verdict, ...] = ()
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    trials: tuple[Trial, ...] = ()
+    model: SemiSupervised  # fitted
+    parts: Parts  # what it learned from and is judged by
+    rows: tuple[ErrorRow, ...]  # its errors first, then those of the references
+    tested: Judged  # its predictions of the test graphs
+    verdicts: tuple[Verdict, ...] = ()  # whether to use it or the best reference, per target that is tested
+    bounds: tuple[Floats, Floats] | None = None  # of 90 % of test graphs' numbers; None without error bars
+    trials: tuple[Trial, ...] = ()  # the settings that were tried, if there was a choice
 
     @property
     def covered(self) -> tuple[float, ...]:
@@ -214,18 +204,12 @@ def runs_of(estimator: SemiSupervised, grid: Mapping[str, Sequence[Any]]) -> int
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """How good one method is for one target.
-
-    Attributes:
-        method, target: whose figures of what; a target "mean of 12" is the mean over columns of classes.
-        unit: of MAE and RMSE; "% wrong" of classes.
-        validation, test: the figures (`Judged.figures`); NaN where there are no such graphs.
-    """
+    """How good one method is for one target."""
 
     method: str
-    target: str
-    unit: str
-    validation: Figures
+    target: str  # "mean of 12" is the mean over columns of classes
+    unit: str  # of MAE and RMSE; "% wrong" of classes
+    validation: Figures  # `Judged.figures`; NaN where there are no such graphs
     test: Figures
 
     @property
