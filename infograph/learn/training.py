@@ -114,7 +114,6 @@ def learn(
         grid: setting -> values. Every combination is trained, and the one with the least error on the
             validation graphs is the model.
         validate_on: how many validation graphs drive schedule and choice; all of them are used at the end.
-        references: which methods to compare with.
         checkpoint, resume, watchers: as in `fit`.
         announce: called with a line before each combination, and before what takes a while.
     """
