@@ -26,7 +26,7 @@ from infograph.errors import CheckpointMismatch, InvalidParameter, TrainingDiver
 from infograph.io import LOCK, locked
 from infograph.nn.batch import Batcher
 from infograph.nn.encoder import NodeBatcher
-from infograph.nn.links import LinkBatcher
+from infograph.nn.enn import LinkBatcher
 from infograph.nn.norm import norms_with_momentum
 from infograph.objectives.objective import LossTerms, Source, Step
 from infograph.parameters import Spec

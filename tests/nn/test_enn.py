@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.enn_reference import EnnReference
-from infograph.nn.enn import ENNEncoder
-from infograph.nn.links import LinkBatcher, link_widths
+from infograph.nn.enn import ENNEncoder, LinkBatcher, link_widths
 from tests.objectives.loops import toy_molecules
 
 
