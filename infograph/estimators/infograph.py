@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -629,6 +629,7 @@ def check_enough(graphs: GraphSet) -> GraphSet:
     return graphs
 
 
+@dataclass(eq=False, repr=False)
 class UntrainedGIN(InfoGraph):
     """`InfoGraph(epochs=0)` by a name of its own: random weights, BatchNorm statistics from one pass.
 
@@ -642,28 +643,15 @@ class UntrainedGIN(InfoGraph):
             its defaults.
     """
 
-    def __init__(
-        self,
-        dim: int = 512,
-        encoder: AnyEncoder = "gin",
-        *,
-        batch_size: int = 128,
-        node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            dim,
-            encoder,
-            "infograph",
-            epochs=0,
-            batch_size=batch_size,
-            node_columns=node_columns,
-            edge_columns=edge_columns,
-            device=device,
-            random_state=random_state,
-        )
+    objective: str | MutualInformation = field(default="infograph", init=False)
+    epochs: int | Literal["auto"] = field(default=0, init=False)
+    lr: float = field(default=1e-3, init=False)
+    weight_decay: float = field(default=0.0, init=False)
+    schedule: Any = field(default=None, init=False)
+    clip: float | None = field(default=None, init=False)
+    init_from: str | Path | GraphNetwork | None = field(default="auto", init=False)
+    warm_start: bool = field(default=False, init=False)
+    verbose: bool = field(default=False, init=False)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """`fit`, but for the weights, which stay.
