@@ -202,13 +202,6 @@ class Plan:
         digest = hashlib.sha256(json.dumps([list(names), codes.tolist()]).encode()).hexdigest()
         return cls(folds, inner_folds, tuple(zip(names, sizes, strict=True)), digest)
 
-    @classmethod
-    def without_classes(cls, values: Floats, groups: Rows | None, folds: int, inner_folds: int) -> Plan:
-        """Plan folds that do not look at classes, by groups or at random. (G, T), (G,)."""
-        together = "" if groups is None else hashlib.sha256(groups.tobytes()).hexdigest()
-        digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
-        return cls(folds, inner_folds, (), digest, len(values), together)
-
     def to_dict(self) -> dict[str, Any]:
         given = {**asdict(self), "class_sizes": [list(pair) for pair in self.class_sizes]}
         return {name: value for name, value in given.items() if name not in ("graphs", "groups") or value}

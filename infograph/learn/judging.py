@@ -58,7 +58,7 @@ class Judged:
                 given[:, place] = _given(model, without_mark(graphs, [column], model.unlabelled), column)
         if not classes:
             return cls(names, model.target_units_, given, np.reshape(outputs, given.shape), None, False)
-        said = _chosen(model, outputs).reshape(given.shape).astype(np.float64)
+        said = model._chosen(outputs).reshape(given.shape).astype(np.float64)
         scores = outputs if len(names) > 1 else outputs[:, 1:] if len(model.classes_) == 2 else None
         return cls(names, (WRONG,) * len(names), given, said, scores, True)
 
@@ -127,14 +127,9 @@ def outputs_of(model: GraphPredictor, graphs: GraphSet, watchers: Sequence[Watch
     return np.asarray(model._checked_outputs(graphs, "raise", model._watched(watchers) if watchers else None))
 
 
-def _chosen(model: GraphPredictor, outputs: NDArray[Any]) -> NDArray[np.int64]:
-    """Places of the predicted classes. (G,), or (G, T) of several columns."""
-    return np.asarray(outputs >= 0.5 if model._several else outputs.argmax(axis=1), dtype=np.int64)
-
-
 def predicted_classes(model: GraphPredictor, outputs: NDArray[Any]) -> NDArray[Any]:
     """The classes of the largest probabilities. (G,), or (G, T) of several columns."""
-    return np.asarray(model.classes_[_chosen(model, outputs)])
+    return np.asarray(model.classes_[model._chosen(outputs)])
 
 
 def _given(model: GraphPredictor, graphs: GraphSet, column: str) -> Floats:

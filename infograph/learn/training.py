@@ -29,14 +29,11 @@ from infograph.parameters import changed, check_parameters, described
 from infograph.progress import WRONG, Watcher, least_error, validation_unit
 
 References = Literal["none", "usual", "all"]
-NAMES: dict[Task, tuple[str, str, str]] = {
-    "regression": ("mean of the labels", "least squares on atom counts", "random forest on fingerprints"),
-    "classification": (
-        "most frequent class",
-        "logistic regression on counts",
-        "random forest on fingerprints",
-    ),
+NAMES: dict[Task, tuple[str, str]] = {
+    "regression": ("mean of the labels", "least squares on atom counts"),
+    "classification": ("most frequent class", "logistic regression on counts"),
 }
+FOREST = "random forest on fingerprints"
 MOST_FOREST = 20_000  # labelled molecules of a forest that is grown without being asked for
 HEADS = {
     "ridge": "ridge regression",
@@ -262,7 +259,7 @@ def _references(
     "usual" are the mean, where nodes have categories least squares on their counts, and a forest on
     fingerprints and descriptors for at most 20,000 labelled molecules; "all" has it for more, too.
     """
-    mean, counts, forest = NAMES[parts.task]
+    mean, counts = NAMES[parts.task]
     schema, labelled = parts.train.schema, parts.train[: parts.n_labelled]
     if which == "none":
         return
@@ -271,7 +268,7 @@ def _references(
         models[counts] = AtomCounts(task=parts.task)
     affordable = which == "all" or parts.n_labelled <= MOST_FOREST
     if affordable and schema.column("graph", SMILES.name) and find_spec("rdkit"):
-        models[forest] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
+        models[FOREST] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
     for name, model in models.items():
         announce(f"to compare with: {name}")
         with warnings.catch_warnings(), suppress(InvalidTarget):  # a forest regresses no two classes
