@@ -170,23 +170,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Plan:
-    """The folds of an evaluation up to their seed. Equal plans and equal seeds mean equal folds.
+    """The folds of an evaluation up to their seed. Equal plans and equal seeds mean equal folds."""
 
-    Attributes:
-        folds: outer folds, each judged once per repeat.
-        inner_folds: folds of every outer training part, where C is chosen.
-        class_sizes: (name, number of graphs) per class, in the order of the codes.
-        labels: SHA-256 of the labels in their order, so that a different data set or order is noticed.
-        graphs: how many there are, where there are no classes or several columns of them.
-        groups: SHA-256 of the groups that stay together, if there are any.
-    """
-
-    folds: int
-    inner_folds: int
-    class_sizes: tuple[tuple[str, int], ...]
-    labels: str
-    graphs: int = 0
-    groups: str = ""
+    folds: int  # outer folds, each judged once per repeat
+    inner_folds: int  # folds of every outer training part, where C is chosen
+    class_sizes: tuple[tuple[str, int], ...]  # (name, number of graphs) per class, in the order of the codes
+    labels: str  # SHA-256 of the labels in their order, so that a different data set or order is noticed
+    graphs: int = 0  # how many there are, where there are no classes or several columns of them
+    groups: str = ""  # SHA-256 of the groups that stay together, if there are any
 
     @classmethod
     def of(cls, codes: Rows, names: tuple[str, ...], folds: int, inner_folds: int) -> Plan:
@@ -220,27 +211,18 @@ class Plan:
 class Candidate:
     """All scores of one setting with one classifier: R repeats, F folds, P values of the grid.
 
-    Attributes:
-        setting, classifier: their names.
-        grid: the P values of C, or numbers of neighbours for knn, smallest first.
-        scale: whether columns were standardised.
-        max_iter: iteration bound of each fit; 0 for knn, which does not iterate.
-        inner: mean score over the inner folds; NaN where nothing was to be chosen. All three are (R, F, T, P)
-            for several columns of labels.
-        outer: score on the outer test fold; NaN where it has one class only and ranks are scored.
-        stopped: fits, of inner_folds + 1, that reached the iteration bound.
-        scoring: what was measured.
+    For several columns of labels arrays are (R, F, T, P).
     """
 
     setting: str
     classifier: str
-    grid: tuple[float, ...]
-    scale: bool
-    max_iter: int
-    inner: Floats  # (R, F, P)
-    outer: Floats  # (R, F, P)
-    stopped: Rows  # (R, F, P)
-    scoring: str = "accuracy"
+    grid: tuple[float, ...]  # the P values of C, or numbers of neighbours for knn, smallest first
+    scale: bool  # whether columns were standardised
+    max_iter: int  # iteration bound of each fit; 0 for knn, which does not iterate
+    inner: Floats  # (R, F, P) mean score over the inner folds; NaN where nothing was to be chosen
+    outer: Floats  # (R, F, P) score on the outer test fold; NaN of ranks where it has one class only
+    stopped: Rows  # (R, F, P) fits, of inner_folds + 1, that reached the iteration bound
+    scoring: str = "accuracy"  # what was measured
 
     @property
     def has_inner(self) -> bool:
