@@ -30,7 +30,7 @@ from infograph.data.graphset import IntArray
 from infograph.data.joining import align
 from infograph.data.splits import semi_supervised_split
 from infograph.estimators.architecture import schema_for
-from infograph.nn.links import LinkBatcher
+from infograph.nn.enn import LinkBatcher
 from infograph.objectives.infograph_star import transfer_loss
 from infograph.objectives.objective import Predictor, Regression, Step
 from infograph.train.loop import compute

@@ -24,7 +24,7 @@ from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import GraphPredictor, GraphTransformer
 from infograph.estimators.folder import State
 from infograph.estimators.offset import count_column, occurrences
-from infograph.objectives.trees import Trees
+from infograph.objectives.heads import Trees
 from infograph.parameters import check_parameters
 
 Floats = NDArray[np.float64]

@@ -23,9 +23,8 @@ from infograph.data.schema import Column, Level, Schema
 from infograph.errors import InvalidParameter, NotFitted
 from infograph.estimators.base import GraphEstimator, load
 from infograph.nn.encoder import GraphEncoder, NodeEncoder, NodeFeatures, Readout, Weights
-from infograph.nn.enn import ENNEncoder
+from infograph.nn.enn import ENNEncoder, link_widths
 from infograph.nn.gin import GINEncoder, split_width
-from infograph.nn.links import link_widths
 from infograph.parameters import Spec
 
 LARGE = 200  # nodes; where graphs are larger, "auto" takes no encoder that looks at all pairs of nodes

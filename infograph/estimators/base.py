@@ -377,12 +377,15 @@ class GraphPredictor(GraphEstimator):
         if not hasattr(self, "classes_"):
             return outputs[:, 0] if self._single else outputs
         lost = np.isnan(outputs).any(axis=1)
-        best = (outputs >= 0.5).astype(np.int64) if self._several else outputs.argmax(axis=1)
-        labels = np.asarray(self.classes_[best])
+        labels = np.asarray(self.classes_[self._chosen(outputs)])
         if lost.any():
             labels = labels.astype(object)
             labels[lost] = None
         return labels
+
+    def _chosen(self, outputs: NDArray[Any]) -> NDArray[np.int64]:
+        """Places of the predicted classes. (G,), or (G, T) of several columns."""
+        return np.asarray(outputs >= 0.5 if self._several else outputs.argmax(axis=1), dtype=np.int64)
 
     @available_if(_classifies)  # type: ignore[untyped-decorator]
     def predict_proba(self, graphs: Any, *, errors: BadRows = "raise") -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -73,6 +73,8 @@ class GraphNetwork(GraphTransformer):
     history_: list[Epoch]
     encoder_: EncoderSpec
     n_graphs_: int = 0  # that it was fitted on; 0 where an older file does not say
+    _directions: State  # mean (dim,) and principal axes (dim, dim) of vectors ...
+    _n_shown: int | None  # ... and how many of them shorter ones are made of; None for vectors as they are
 
     @property
     def _encoder(self) -> GraphEncoder:
@@ -146,6 +148,7 @@ class GraphNetwork(GraphTransformer):
         return {}
 
 
+@dataclass(eq=False, repr=False)
 class InfoGraph(GraphNetwork):
     """One vector per graph, learned without labels by maximising mutual information (Sun et al., ICLR 2020).
 
@@ -194,6 +197,24 @@ class InfoGraph(GraphNetwork):
         network_: the trained torch modules by name, "encoder" among them.
     """
 
+    dim: int = 512
+    encoder: AnyEncoder = "gin"
+    objective: str | MutualInformation = "auto"
+    _: KW_ONLY
+    epochs: int | Literal["auto"] = "auto"
+    lr: float = 1e-3
+    batch_size: int = 128
+    weight_decay: float = 0.0
+    schedule: Any = None
+    clip: float | None = None
+    node_columns: Sequence[str] | None = None
+    edge_columns: Sequence[str] | Literal["auto"] | None = "auto"
+    init_from: str | Path | GraphNetwork | None = "auto"
+    warm_start: bool = False
+    device: str = "auto"
+    random_state: int = 0
+    verbose: bool = False
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
         "dim": [Interval(Integral, 1, None, closed="left")],
         "objective": [StrOptions(set(OBJECTIVES)), MutualInformation],
@@ -206,50 +227,9 @@ class InfoGraph(GraphNetwork):
         "init_from": [None, str, Path, GraphTransformer],
         "random_state": [SEED],
     }
-    network_: nn.ModuleDict
-    objective_: Any
-    _directions: State = {}  # noqa: RUF012 - mean (dim,) and principal axes (dim, dim) of vectors
     _alone = False  # whether the encoder alone was trained, or read
-    _n_shown: int | None = None  # how many of them vectors are made of; None for vectors as they are
-    started_from_: str = ""
+    started_from_ = ""
     _prefix = "infograph"  # of the names of features, those of `UntrainedGIN` too
-
-    def __init__(
-        self,
-        dim: int = 512,
-        encoder: AnyEncoder = "gin",
-        objective: str | MutualInformation = "auto",
-        *,
-        epochs: int | Literal["auto"] = "auto",
-        lr: float = 1e-3,
-        batch_size: int = 128,
-        weight_decay: float = 0.0,
-        schedule: Any = None,
-        clip: float | None = None,
-        node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
-        init_from: str | Path | GraphNetwork | None = "auto",
-        warm_start: bool = False,
-        device: str = "auto",
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.dim = dim
-        self.encoder = encoder
-        self.objective = objective
-        self.epochs = epochs
-        self.lr = lr
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.clip = clip
-        self.node_columns = node_columns
-        self.edge_columns = edge_columns
-        self.init_from = init_from
-        self.warm_start = warm_start
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
 
     @classmethod
     def paper(cls, **changed: Any) -> Self:
@@ -649,6 +629,7 @@ def check_enough(graphs: GraphSet) -> GraphSet:
     return graphs
 
 
+@dataclass(eq=False, repr=False)
 class UntrainedGIN(InfoGraph):
     """`InfoGraph(epochs=0)` by a name of its own: random weights, BatchNorm statistics from one pass.
 
@@ -662,28 +643,15 @@ class UntrainedGIN(InfoGraph):
             its defaults.
     """
 
-    def __init__(
-        self,
-        dim: int = 512,
-        encoder: AnyEncoder = "gin",
-        *,
-        batch_size: int = 128,
-        node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | Literal["auto"] | None = "auto",
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            dim,
-            encoder,
-            "infograph",
-            epochs=0,
-            batch_size=batch_size,
-            node_columns=node_columns,
-            edge_columns=edge_columns,
-            device=device,
-            random_state=random_state,
-        )
+    objective: str | MutualInformation = field(default="infograph", init=False)
+    epochs: int | Literal["auto"] = field(default=0, init=False)
+    lr: float = field(default=1e-3, init=False)
+    weight_decay: float = field(default=0.0, init=False)
+    schedule: Any = field(default=None, init=False)
+    clip: float | None = field(default=None, init=False)
+    init_from: str | Path | GraphNetwork | None = field(default="auto", init=False)
+    warm_start: bool = field(default=False, init=False)
+    verbose: bool = field(default=False, init=False)
 
     def partial_fit(self, graphs: Any, y: object = None, *, epochs: int | None = None) -> Self:
         """`fit`, but for the weights, which stay.

@@ -29,22 +29,14 @@ FAR = 0.99  # the share of graphs with a nearer neighbour, beyond which one is u
 
 @dataclass(frozen=True, eq=False)
 class ErrorBars:
-    """What is known of a model's errors. n graphs, T targets.
+    """What is known of a model's errors. n graphs, T targets."""
 
-    Attributes:
-        mean, axes: (D,), (D, k) from vectors to the space of distances.
-        points: (n, k) the graphs there.
-        errors: (n, T) by how much the model was wrong, NaN where unknown.
-        hardness: (3, T) bias and weights of the logarithms of distance and of the neighbours' errors.
-        far: the distance to the nearest one, beyond which a graph is unlike all of them.
-    """
-
-    mean: Floats
-    axes: Floats
-    points: Floats
-    errors: Floats
-    hardness: Floats
-    far: float
+    mean: Floats  # (D,) and ...
+    axes: Floats  # ... (D, k) from vectors to the space of distances
+    points: Floats  # (n, k) the graphs there
+    errors: Floats  # (n, T) by how much the model was wrong, NaN where unknown
+    hardness: Floats  # (3, T) bias and weights of the logarithms of distance and of the neighbours' errors
+    far: float  # the distance to the nearest one, beyond which a graph is unlike all of them
 
     @classmethod
     def fit(cls, vectors: Vectors, errors: Floats, every: Vectors | None = None) -> Self:

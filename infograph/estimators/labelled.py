@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -69,8 +69,36 @@ MOST_FITTED = 20_000  # graphs for an encoder of vectors that is fitted without 
 SCHEDULES: dict[str, Any] = {"cosine": Cosine, "plateau": Plateau}
 
 
+@dataclass(eq=False, repr=False)
 class SemiSupervised(GraphNetwork, GraphPredictor):
     """Base of InfoGraphRegressor and InfoGraphClassifier, which say what is predicted."""
+
+    objective: str | Objective = "auto"
+    encoder: AnyEncoder = "auto"
+    dim: int = 128
+    _: KW_ONLY
+    epochs: int = 30
+    lr: float = 1e-3
+    batch_size: int | Literal["auto"] = "auto"
+    weight_decay: float = 0.0
+    schedule: str | Plateau | Cosine = "plateau"
+    clip: float | None = None
+    early_stopping: int | None = 50
+    steps_per_epoch: int | None = None
+    n_models: int = 1
+    n_splits: int = 1
+    averaging: float | None = None
+    init_from: Any = None
+    thaw_after: int = 0
+    descriptors: Literal["rdkit"] | None = None
+    offset: Literal["auto"] | None = "auto"
+    class_weight: Literal["balanced"] | Mapping[Any, float] | None = None
+    node_columns: Sequence[str] | None = None
+    edge_columns: Sequence[str] | None = None
+    unlabelled: Category | None = None
+    device: str = "auto"
+    random_state: int = 0
+    verbose: bool = False
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's form
         "objective": [StrOptions({"auto", *OBJECTIVES}), Objective],
@@ -92,71 +120,10 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         "class_weight": [StrOptions({"balanced"}), Mapping, None],
         "random_state": [SEED],
     }
-    models_: list[Predictor]
-    n_labelled_: int = 0  # of the n_graphs_; those held out for validation are not counted
-    chosen_: str = ""  # by objective="auto"
-    errors_: dict[str, float]  # on graphs that were held out, by which it was
-    offset_: Offset | None = None
-    inputs_: str = ""  # of the head of vectors ...
-    head_: str = ""  # ... and its kind
-    heads_: dict[str, float]  # the share of the variance that each of them missed, by which it was chosen
-    _descriptors: tuple[str, ...] = ()
-    _elements: list[str]
-
-    def __init__(
-        self,
-        objective: str | Objective = "auto",
-        encoder: AnyEncoder = "auto",
-        dim: int = 128,
-        *,
-        epochs: int = 30,
-        lr: float = 1e-3,
-        batch_size: int | Literal["auto"] = "auto",
-        weight_decay: float = 0.0,
-        schedule: str | Plateau | Cosine = "plateau",
-        clip: float | None = None,
-        early_stopping: int | None = 50,
-        steps_per_epoch: int | None = None,
-        n_models: int = 1,
-        n_splits: int = 1,
-        averaging: float | None = None,
-        init_from: Any = None,
-        thaw_after: int = 0,
-        descriptors: Literal["rdkit"] | None = None,
-        offset: Literal["auto"] | None = "auto",
-        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        node_columns: Sequence[str] | None = None,
-        edge_columns: Sequence[str] | None = None,
-        unlabelled: Category | None = None,
-        device: str = "auto",
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.objective = objective
-        self.encoder = encoder
-        self.dim = dim
-        self.epochs = epochs
-        self.lr = lr
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.clip = clip
-        self.early_stopping = early_stopping
-        self.steps_per_epoch = steps_per_epoch
-        self.n_models = n_models
-        self.n_splits = n_splits
-        self.averaging = averaging
-        self.init_from = init_from
-        self.thaw_after = thaw_after
-        self.descriptors = descriptors
-        self.offset = offset
-        self.class_weight = class_weight
-        self.node_columns = node_columns
-        self.edge_columns = edge_columns
-        self.unlabelled = unlabelled
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    n_labelled_ = 0  # of the n_graphs_; those held out for validation are not counted
+    chosen_ = ""  # by objective="auto"
+    inputs_ = ""  # of the head of vectors ...
+    head_ = ""  # ... and its kind
 
     @classmethod
     def paper(cls, **changed: Any) -> Self:
@@ -184,7 +151,7 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
 
     # ---- what regression and classification differ in
 
-    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         """Remember the targets; what a network is to learn, scaled by the labelled graphs, and the task."""
         raise NotImplementedError
 
@@ -196,23 +163,17 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         """What a network gives for graphs -> numbers in the targets' units, or probabilities."""
         raise NotImplementedError
 
-    def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
-        """What is known of the targets before a network learns; nothing."""
-
     def _calibrate(self, graphs: GraphSet, targets: AnyTargets, said: NDArray[Any], every: GraphSet) -> None:
         """Keep what networks said of graphs that they did not learn from. (M, G, T) or (M, G, C)."""
         raise NotImplementedError
 
     def _forget(self) -> None:
         """Be as before the first `fit` in all that it may leave unset."""
-        self.chosen_, self.errors_, self.inputs_, self.head_, self.heads_ = "", {}, "", "", {}
-        self._descriptors = ()
-
-    def _rest(self, targets: AnyTargets, graphs: GraphSet) -> AnyTargets:
-        """What is left of the targets."""
-        if self.offset_ is None or isinstance(targets, ClassTargets):
-            return targets
-        return replace(targets, values=targets.values - self.offset_.predict(graphs))
+        self.chosen_, self.inputs_, self.head_ = "", "", ""
+        self.errors_: dict[str, float] = {}  # on graphs that were held out, by which it was chosen
+        self.heads_: dict[str, float] = {}  # the share of the variance that each head missed, likewise
+        self.offset_: Offset | None = None
+        self._descriptors: tuple[str, ...] = ()
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         """How good predictions are, with the error to go by as "validation"."""
@@ -258,9 +219,9 @@ class SemiSupervised(GraphNetwork, GraphPredictor):
         known, make_encoder = self._start(graphs, watchers)
         targets = self._targets(y, check_enough(known))
         labelled, everyone, held_out = self._divided(known, targets, validation)
-        self.offset_ = self._offset_of(known, targets, labelled)
-        values, task = self._learnable(self._rest(targets, known), labelled)
-        self.models_, self.history_, self._elements = [], [], elements_of(known[labelled])
+        values, task = self._learnable(known, targets, labelled)
+        self.models_: list[Predictor] = []
+        self.history_, self._elements = [], elements_of(known[labelled])
         self._descriptors = descriptor_names() if self.descriptors else ()
         self.n_graphs_, self.n_labelled_ = len(known), len(labelled)
         self._unseen: tuple[IntArray, Rows] | None = None

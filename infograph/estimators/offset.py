@@ -20,17 +20,11 @@ NEARLY_ALL = 0.2  # the same for heads of vectors, which see composition by them
 
 @dataclass(frozen=True, eq=False)
 class Offset:
-    """A linear model of how many atoms and bonds of each kind a graph has, or nodes and edges of each label.
+    """A linear model of the atoms and bonds of each kind in a graph, or of its nodes and edges by label."""
 
-    Attributes:
-        names: (F,) what is counted.
-        coef: (F, T) in the targets' units per occurrence.
-        intercept: (T,).
-    """
-
-    names: tuple[str, ...]
-    coef: Floats
-    intercept: Floats
+    names: tuple[str, ...]  # (F,) what is counted
+    coef: Floats  # (F, T) in the targets' units per occurrence
+    intercept: Floats  # (T,)
 
     @classmethod
     def fit(cls, graphs: GraphSet, values: Floats, worth: float = WORTH) -> Self | None:

@@ -201,10 +201,15 @@ class InfoGraphRegressor(SemiSupervised):
             raise InvalidTarget("validation has a target without any label: there is nothing to choose by")
         return found.like(known.names, known.units)
 
-    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         if self.class_weight is not None:
             raise InvalidParameter("class_weight is for classes: use InfoGraphClassifier, or None")
         known = cast(Targets, targets)
+        if self.offset is not None:
+            worth = NEARLY_ALL if isinstance(self._parts()["objective"], Vectors) else WORTH
+            self.offset_ = Offset.fit(graphs[labelled], known.values[labelled], worth)
+        if self.offset_ is not None:  # what is left is to be learned
+            known = replace(known, values=known.values - self.offset_.predict(graphs))
         unknown = np.flatnonzero(np.isnan(known.values[labelled]).all(axis=0))
         if len(unknown):
             raise InvalidTarget(
@@ -222,12 +227,6 @@ class InfoGraphRegressor(SemiSupervised):
     def _finish(self, outputs: NDArray[np.float32], graphs: GraphSet) -> Rows:
         found = self.scaler_.restore(outputs)
         return found if self.offset_ is None else found + self.offset_.predict(graphs)
-
-    def _offset_of(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> Offset | None:
-        if self.offset is None:
-            return None
-        worth = NEARLY_ALL if isinstance(self._parts()["objective"], Vectors) else WORTH
-        return Offset.fit(graphs[labelled], cast(Targets, targets).values[labelled], worth)
 
     def _figures(self, predicted: Rows, targets: AnyTargets) -> Epoch:
         given = cast(Targets, targets).values
@@ -347,7 +346,7 @@ class InfoGraphClassifier(SemiSupervised):
         match_names([found.name], [known.name])
         return ClassTargets(found.name, found.coded_for(known.classes), known.classes)
 
-    def _learnable(self, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
+    def _learnable(self, graphs: GraphSet, targets: AnyTargets, labelled: IntArray) -> tuple[Tensor, Task]:
         self._remember(targets)
         if isinstance(targets, TaskTargets):
             values = np.full(targets.values.shape, np.nan, np.float32)

@@ -8,9 +8,9 @@ paired_test(evaluation, other).p_value       # the same folds, another method
 from infograph.evaluate.cross_validation import cross_validate as cross_validate
 from infograph.evaluate.evaluation import Candidate as Candidate
 from infograph.evaluate.evaluation import Evaluation as Evaluation
+from infograph.evaluate.evaluation import PairedTest as PairedTest
 from infograph.evaluate.evaluation import Plan as Plan
 from infograph.evaluate.evaluation import Score as Score
 from infograph.evaluate.evaluation import merge as merge
+from infograph.evaluate.evaluation import paired_test as paired_test
 from infograph.evaluate.inputs import Gram as Gram
-from infograph.evaluate.paired import PairedTest as PairedTest
-from infograph.evaluate.paired import paired_test as paired_test

@@ -1,4 +1,4 @@
-"""Everything an evaluation measured, and the two ways to report it."""
+"""Everything an evaluation measured, the two ways to report it, and the test between two methods."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from infograph.data.vectors import data_frame
 from infograph.errors import InvalidParameter
@@ -169,23 +170,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Plan:
-    """The folds of an evaluation up to their seed. Equal plans and equal seeds mean equal folds.
+    """The folds of an evaluation up to their seed. Equal plans and equal seeds mean equal folds."""
 
-    Attributes:
-        folds: outer folds, each judged once per repeat.
-        inner_folds: folds of every outer training part, where C is chosen.
-        class_sizes: (name, number of graphs) per class, in the order of the codes.
-        labels: SHA-256 of the labels in their order, so that a different data set or order is noticed.
-        graphs: how many there are, where there are no classes or several columns of them.
-        groups: SHA-256 of the groups that stay together, if there are any.
-    """
-
-    folds: int
-    inner_folds: int
-    class_sizes: tuple[tuple[str, int], ...]
-    labels: str
-    graphs: int = 0
-    groups: str = ""
+    folds: int  # outer folds, each judged once per repeat
+    inner_folds: int  # folds of every outer training part, where C is chosen
+    class_sizes: tuple[tuple[str, int], ...]  # (name, number of graphs) per class, in the order of the codes
+    labels: str  # SHA-256 of the labels in their order, so that a different data set or order is noticed
+    graphs: int = 0  # how many there are, where there are no classes or several columns of them
+    groups: str = ""  # SHA-256 of the groups that stay together, if there are any
 
     @classmethod
     def of(cls, codes: Rows, names: tuple[str, ...], folds: int, inner_folds: int) -> Plan:
@@ -200,13 +192,6 @@ class Plan:
                 )
         digest = hashlib.sha256(json.dumps([list(names), codes.tolist()]).encode()).hexdigest()
         return cls(folds, inner_folds, tuple(zip(names, sizes, strict=True)), digest)
-
-    @classmethod
-    def without_classes(cls, values: Floats, groups: Rows | None, folds: int, inner_folds: int) -> Plan:
-        """Plan folds that do not look at classes, by groups or at random. (G, T), (G,)."""
-        together = "" if groups is None else hashlib.sha256(groups.tobytes()).hexdigest()
-        digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
-        return cls(folds, inner_folds, (), digest, len(values), together)
 
     def to_dict(self) -> dict[str, Any]:
         given = {**asdict(self), "class_sizes": [list(pair) for pair in self.class_sizes]}
@@ -226,27 +211,18 @@ class Plan:
 class Candidate:
     """All scores of one setting with one classifier: R repeats, F folds, P values of the grid.
 
-    Attributes:
-        setting, classifier: their names.
-        grid: the P values of C, or numbers of neighbours for knn, smallest first.
-        scale: whether columns were standardised.
-        max_iter: iteration bound of each fit; 0 for knn, which does not iterate.
-        inner: mean score over the inner folds; NaN where nothing was to be chosen. All three are (R, F, T, P)
-            for several columns of labels.
-        outer: score on the outer test fold; NaN where it has one class only and ranks are scored.
-        stopped: fits, of inner_folds + 1, that reached the iteration bound.
-        scoring: what was measured.
+    For several columns of labels arrays are (R, F, T, P).
     """
 
     setting: str
     classifier: str
-    grid: tuple[float, ...]
-    scale: bool
-    max_iter: int
-    inner: Floats  # (R, F, P)
-    outer: Floats  # (R, F, P)
-    stopped: Rows  # (R, F, P)
-    scoring: str = "accuracy"
+    grid: tuple[float, ...]  # the P values of C, or numbers of neighbours for knn, smallest first
+    scale: bool  # whether columns were standardised
+    max_iter: int  # iteration bound of each fit; 0 for knn, which does not iterate
+    inner: Floats  # (R, F, P) mean score over the inner folds; NaN where nothing was to be chosen
+    outer: Floats  # (R, F, P) score on the outer test fold; NaN of ranks where it has one class only
+    stopped: Rows  # (R, F, P) fits, of inner_folds + 1, that reached the iteration bound
+    scoring: str = "accuracy"  # what was measured
 
     @property
     def has_inner(self) -> bool:
@@ -410,3 +386,77 @@ def check_same_plan(a: Evaluation, b: Evaluation) -> None:
             )
     if a.scoring != b.scoring:
         raise InvalidParameter(f"one evaluation has the {a.scoring}, the other the {b.scoring}")
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The outcome of a paired test; positive differences speak for the first evaluation.
+
+    Attributes:
+        difference: mean score of the first minus that of the second; the other way round for errors.
+        interval: confidence interval of the difference.
+        p_value: two-sided.
+        statistic: Student's t; infinite if all differences are equal and not zero.
+        degrees: its degrees of freedom, repeats x folds - 1; folds that could not be scored do not count.
+        level: confidence of the interval.
+    """
+
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+    statistic: float
+    degrees: int
+    level: float
+    scoring: str = "accuracy"
+
+    def __str__(self) -> str:
+        factor, digits, unit = (100, 1, " points") if SCORINGS[self.scoring].percent else (1, 3, "")
+        low, high = (f"{factor * end:+.{digits}f}" for end in self.interval)
+        return (
+            f"{factor * self.difference:+.{digits}f}{unit} "
+            f"({100 * self.level:g} % interval {low} to {high}, p = {self.p_value:.2g})"
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Difference in {self.scoring}", notes=[str(self)])
+
+
+def paired_test(
+    a: Evaluation, b: Evaluation, *, protocol: str = "leak-free", level: float = 0.95
+) -> PairedTest:
+    """Corrected resampled t-test of Nadeau and Bengio (2003) on the fold-wise differences a - b.
+
+    With n differences d of variance s^2, t = mean(d) / sqrt((1/n + test/train) s^2) with n - 1 degrees of
+    freedom. The second term stands for the overlap of training folds, without which repeated folds look
+    far too certain; for F folds it is 1 / (F - 1).
+
+    Args:
+        a: first evaluation.
+        b: second evaluation, of the same graphs, folds and seeds.
+        protocol: "leak-free" or "paper"; the latter compares figures that were chosen on the test folds.
+        level: confidence of the interval.
+    """
+    if protocol not in ("leak-free", "paper"):
+        raise InvalidParameter(f'protocol must be "leak-free" or "paper"; {protocol!r} came')
+    if not 0 < level < 1:
+        raise InvalidParameter(f"level must lie between 0 and 1; {level} came")
+    check_same_plan(a, b)
+    if a.seeds != b.seeds:
+        raise InvalidParameter(
+            f"the repeats have seeds {a.seeds} and {b.seeds}; a paired test needs the same folds"
+        )
+    scores = [each.leak_free() if protocol == "leak-free" else each.paper() for each in (a, b)]
+    d = np.subtract(scores[0].fold_scores, scores[1].fold_scores).ravel()  # (R * F,)
+    scored = ~np.isnan(d)  # a fold of one class has no ranks
+    d = d[scored] if scored.sum() > 1 else d
+    d = -d if SCORINGS[a.scoring].lower else d
+    n, mean = len(d), float(d.mean())
+    error = float(np.sqrt((1 / n + 1 / (a.plan.folds - 1)) * d.var(ddof=1)))
+    if error < 1e-12:  # equal in every fold up to rounding: no t exists, and none is needed
+        mean = 0.0 if abs(mean) < 1e-12 else mean
+        statistic, p_value = (math.copysign(math.inf, mean), 0.0) if mean else (0.0, 1.0)
+    else:
+        statistic = mean / error
+        p_value = float(2 * stats.t.sf(abs(statistic), n - 1))
+    reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
+    return PairedTest(mean, (mean - reach, mean + reach), p_value, statistic, n - 1, level, a.scoring)

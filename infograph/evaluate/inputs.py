@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -160,7 +161,9 @@ def plan_folds(targets: Targets, folds: int, inner_folds: int) -> Plan:
         raise InvalidParameter(
             f"{len(targets.values)} graphs are too few for folds={folds}, inner_folds={inner_folds}"
         )
-    return Plan.without_classes(targets.values, targets.groups, folds, inner_folds)
+    together = "" if targets.groups is None else hashlib.sha256(targets.groups.tobytes()).hexdigest()
+    digest = hashlib.sha256(np.ascontiguousarray(targets.values).tobytes()).hexdigest()
+    return Plan(folds, inner_folds, (), digest, len(targets.values), together)
 
 
 def check_protocol(

@@ -78,12 +78,8 @@ class Space:
     """All graphs as one outer fold sees them, its T training graphs first, then its test graphs.
 
     Nothing here depends on labels, and nothing fitted here saw a test graph. The matrices are made once and
-    serve all inner folds, every target and every value of a grid, as their rows and columns.
-
-    Args:
-        given: vectors (G, D), or kernel values (G, G) if `gram`.
-        train, test: the rows of the fold.
-        scale: standardise the columns of vectors.
+    serve all inner folds, every target and every value of a grid, as their rows and columns. `given` are
+    vectors (G, D), or kernel values (G, G) if `gram`.
     """
 
     def __init__(self, given: Floats, train: Rows, test: Rows, *, scale: bool, gram: bool = False) -> None:

@@ -28,22 +28,14 @@ FEWEST = 20  # test graphs to decide by
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Predictions of graphs beside what is known of them. G graphs, T targets.
+    """Predictions of graphs beside what is known of them. G graphs, T targets."""
 
-    Attributes:
-        names, units: of the targets.
-        given: (G, T) numbers, or places of classes (-1 for one the model does not know); NaN where unknown.
-        said: (G, T) what is predicted, alike.
-        scores: (G, T) the probability of the second of two classes; None for numbers and more classes.
-        classes: whether classes are predicted.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the targets
     units: tuple[str, ...]
-    given: Floats
-    said: Floats
-    scores: Floats | None
-    classes: bool
+    given: Floats  # (G, T) numbers, or places of classes, -1 for one that the model lacks; NaN where unknown
+    said: Floats  # (G, T) what is predicted, alike
+    scores: Floats | None  # (G, T) the probability of the second of two classes; None for all others
+    classes: bool  # whether classes are predicted
 
     @classmethod
     def of(
@@ -66,7 +58,7 @@ class Judged:
                 given[:, place] = _given(model, without_mark(graphs, [column], model.unlabelled), column)
         if not classes:
             return cls(names, model.target_units_, given, np.reshape(outputs, given.shape), None, False)
-        said = _chosen(model, outputs).reshape(given.shape).astype(np.float64)
+        said = model._chosen(outputs).reshape(given.shape).astype(np.float64)
         scores = outputs if len(names) > 1 else outputs[:, 1:] if len(model.classes_) == 2 else None
         return cls(names, (WRONG,) * len(names), given, said, scores, True)
 
@@ -135,14 +127,9 @@ def outputs_of(model: GraphPredictor, graphs: GraphSet, watchers: Sequence[Watch
     return np.asarray(model._checked_outputs(graphs, "raise", model._watched(watchers) if watchers else None))
 
 
-def _chosen(model: GraphPredictor, outputs: NDArray[Any]) -> NDArray[np.int64]:
-    """Places of the predicted classes. (G,), or (G, T) of several columns."""
-    return np.asarray(outputs >= 0.5 if model._several else outputs.argmax(axis=1), dtype=np.int64)
-
-
 def predicted_classes(model: GraphPredictor, outputs: NDArray[Any]) -> NDArray[Any]:
     """The classes of the largest probabilities. (G,), or (G, T) of several columns."""
-    return np.asarray(model.classes_[_chosen(model, outputs)])
+    return np.asarray(model.classes_[model._chosen(outputs)])
 
 
 def _given(model: GraphPredictor, graphs: GraphSet, column: str) -> Floats:
@@ -173,30 +160,19 @@ def _missed_area(weights: Floats, given: Floats, scores: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which of two models to use for a target, by a paired test on the same graphs.
+    """Which of two models to use for a target, by a paired test on the same graphs."""
 
-    Attributes:
-        target: its name, or "mean of 12" columns of classes.
-        figure: by which they are compared.
-        unit: of the figure.
-        model, reference: what is compared, and how good each is.
-        own, other: the figure of each.
-        low, high: the 95 % interval of own - other, by a bootstrap of the test graphs (2,000 draws).
-        n_graphs: test graphs with a value.
-        use: "model", "reference", or "" where the graphs are too few to say.
-    """
-
-    target: str
-    figure: str
-    unit: str
+    target: str  # its name, or "mean of 12" columns of classes
+    figure: str  # by which they are compared
+    unit: str  # of the figure
     model: str
     reference: str
-    own: float
-    other: float
-    low: float
+    own: float  # the figure of the model
+    other: float  # and that of the reference
+    low: float  # the 95 % interval of own - other, by a bootstrap of the test graphs (2,000 draws)
     high: float
-    n_graphs: int
-    use: str
+    n_graphs: int  # test graphs with a value
+    use: str  # "model", "reference", or "" where the graphs are too few to say
 
     def __str__(self) -> str:
         turned = self.use == "reference"
@@ -222,9 +198,9 @@ def with_article(method: str) -> str:
     return method if method.startswith(("least", "logistic")) else f"the {method}"
 
 
-def compare_pair(model: str, own: Judged, reference: str, other: Judged, seed: int = 0) -> list[Verdict]:
+def compare_pair(model: str, own: Judged, reference: str, other: Judged) -> list[Verdict]:
     """Which of two models to use: one verdict per target of numbers, one for all columns of classes."""
-    rng, n_graphs = np.random.default_rng(seed), len(own.given)
+    rng, n_graphs = np.random.default_rng(0), len(own.given)
     whole = np.ones((1, n_graphs), np.int64)
     figures = [each.resampled(whole)[0] for each in (own, other)]  # (T,)
     parts = []

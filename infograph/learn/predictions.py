@@ -77,18 +77,12 @@ class Predictions:
 
 @dataclass(frozen=True)
 class TargetError:
-    """How wrong the predictions of one target are.
-
-    Attributes:
-        target, unit: whose figures; "% wrong" is the unit of a share of wrong classes.
-        figures: MAE, RMSE and R2, or the share of wrong classes and, of two, ROC-AUC and average precision.
-        n_graphs: that have a value.
-    """
+    """How wrong the predictions of one target are."""
 
     target: str
-    unit: str
-    figures: Figures
-    n_graphs: int
+    unit: str  # "% wrong" of a share of wrong classes
+    figures: Figures  # MAE, RMSE and R2, or the share of wrong classes and, of two, both areas
+    n_graphs: int  # that have a value
 
     def __str__(self) -> str:
         texts = []

@@ -21,7 +21,7 @@ from infograph.data.units import graph_column, with_unit
 from infograph.errors import InfoGraphError, InvalidParameter, InvalidTarget, TrainingDiverged
 from infograph.estimators.base import GraphPredictor
 from infograph.estimators.labelled import SemiSupervised
-from infograph.learn.judging import Figures, Judged, Verdict, compare_pair, mean_figures, mean_of
+from infograph.learn.judging import Figures, Floats, Judged, Verdict, compare_pair, mean_figures, mean_of
 from infograph.learn.parts import Parts
 from infograph.learn.tune import Trial, grid_of
 from infograph.objectives.vectors import Vectors
@@ -29,14 +29,11 @@ from infograph.parameters import changed, check_parameters, described
 from infograph.progress import WRONG, Watcher, least_error, validation_unit
 
 References = Literal["none", "usual", "all"]
-NAMES: dict[Task, tuple[str, str, str]] = {
-    "regression": ("mean of the labels", "least squares on atom counts", "random forest on fingerprints"),
-    "classification": (
-        "most frequent class",
-        "logistic regression on counts",
-        "random forest on fingerprints",
-    ),
+NAMES: dict[Task, tuple[str, str]] = {
+    "regression": ("mean of the labels", "least squares on atom counts"),
+    "classification": ("most frequent class", "logistic regression on counts"),
 }
+FOREST = "random forest on fingerprints"
 MOST_FOREST = 20_000  # labelled molecules of a forest that is grown without being asked for
 HEADS = {
     "ridge": "ridge regression",
@@ -52,25 +49,15 @@ SHARES, LEAST, MOST = (8, 4, 2), 16, 10_000  # parts of the labels of a curve; h
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A trained model and how good it is.
+    """A trained model and how good it is."""
 
-    Attributes:
-        model: fitted.
-        parts: what it learned from and is judged by.
-        rows: its errors first, then those of the references.
-        tested: its predictions of the test graphs.
-        verdicts: whether to use it or the best reference, per target of numbers that test graphs have.
-        bounds: between which 90 % of the test graphs' numbers are to lie; None without error bars.
-        trials: the settings that were tried, if there was a choice.
-    """
-
-    model: SemiSupervised
-    parts: Parts
-    rows: tuple[ErrorRow, ...]
-    tested: Judged
-    verdicts: tuple[Verdict, ...] = ()
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    trials: tuple[Trial, ...] = ()
+    model: SemiSupervised  # fitted
+    parts: Parts  # what it learned from and is judged by
+    rows: tuple[ErrorRow, ...]  # its errors first, then those of the references
+    tested: Judged  # its predictions of the test graphs
+    verdicts: tuple[Verdict, ...] = ()  # whether to use it or the best reference, per target that is tested
+    bounds: tuple[Floats, Floats] | None = None  # of 90 % of test graphs' numbers; None without error bars
+    trials: tuple[Trial, ...] = ()  # the settings that were tried, if there was a choice
 
     @property
     def covered(self) -> tuple[float, ...]:
@@ -124,7 +111,6 @@ def learn(
         grid: setting -> values. Every combination is trained, and the one with the least error on the
             validation graphs is the model.
         validate_on: how many validation graphs drive schedule and choice; all of them are used at the end.
-        references: which methods to compare with.
         checkpoint, resume, watchers: as in `fit`.
         announce: called with a line before each combination, and before what takes a while.
     """
@@ -214,18 +200,12 @@ def runs_of(estimator: SemiSupervised, grid: Mapping[str, Sequence[Any]]) -> int
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """How good one method is for one target.
-
-    Attributes:
-        method, target: whose figures of what; a target "mean of 12" is the mean over columns of classes.
-        unit: of MAE and RMSE; "% wrong" of classes.
-        validation, test: the figures (`Judged.figures`); NaN where there are no such graphs.
-    """
+    """How good one method is for one target."""
 
     method: str
-    target: str
-    unit: str
-    validation: Figures
+    target: str  # "mean of 12" is the mean over columns of classes
+    unit: str  # of MAE and RMSE; "% wrong" of classes
+    validation: Figures  # `Judged.figures`; NaN where there are no such graphs
     test: Figures
 
     @property
@@ -279,7 +259,7 @@ def _references(
     "usual" are the mean, where nodes have categories least squares on their counts, and a forest on
     fingerprints and descriptors for at most 20,000 labelled molecules; "all" has it for more, too.
     """
-    mean, counts, forest = NAMES[parts.task]
+    mean, counts = NAMES[parts.task]
     schema, labelled = parts.train.schema, parts.train[: parts.n_labelled]
     if which == "none":
         return
@@ -288,7 +268,7 @@ def _references(
         models[counts] = AtomCounts(task=parts.task)
     affordable = which == "all" or parts.n_labelled <= MOST_FOREST
     if affordable and schema.column("graph", SMILES.name) and find_spec("rdkit"):
-        models[forest] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
+        models[FOREST] = FingerprintForest(features="counts+descriptors", task=parts.task, n_jobs=-1)
     for name, model in models.items():
         announce(f"to compare with: {name}")
         with warnings.catch_warnings(), suppress(InvalidTarget):  # a forest regresses no two classes

@@ -32,7 +32,7 @@ from infograph.errors import InvalidParameter, TrainingDiverged
 from infograph.estimators.infograph import GraphNetwork, InfoGraph
 from infograph.estimators.labelled import SemiSupervised
 from infograph.evaluate import cross_validate
-from infograph.io import remove_folder
+from infograph.io import remove_folder, without_nan
 from infograph.jobs import Lost, run
 from infograph.learn.judging import Judged
 from infograph.learn.parts import Parts
@@ -112,16 +112,12 @@ class Tuned:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-
-        def plain(value: float) -> float | None:
-            return None if math.isnan(value) else value
-
         tried = [
-            {"setting": _named(s.settings), "epochs": s.epochs, "error": plain(s.error), "why": s.why}
+            {"setting": _named(s.settings), "epochs": s.epochs, "error": s.error, "why": s.why}
             for s in self.tried
         ]
-        test, baseline = ([plain(value) for value in errors] for errors in (self.test, self.baseline))
-        return {"best": _named(self.best), "test": test, "baseline": baseline, "tried": tried}
+        found = {"best": _named(self.best), "test": self.test, "baseline": self.baseline, "tried": tried}
+        return dict(without_nan(found))
 
 
 def tune(

@@ -1,20 +1,33 @@
-"""enn-s2s (Gilmer et al. 2017), the paper's encoder of molecules: edge network, GRU and Set2Set."""
+"""enn-s2s (Gilmer et al. 2017), the paper's encoder of molecules: edge network, GRU and Set2Set.
+
+Its batches say who hears whom. The vector of an edge is that of its kind (a bond's type, or none) with some
+continuous values (a distance) behind it.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from infograph.data.graphset import GraphSet
-from infograph.nn.batch import SparseMatrix
+from infograph.data.colours import dense, group_rows, node_inputs
+from infograph.data.graphset import GraphSet, IntArray, pointer, ranges
+from infograph.data.schema import Schema
+from infograph.nn.batch import Batch, SparseMatrix, per_node
 from infograph.nn.encoder import GraphEncoder, NodeFeatures, Weights, xavier
-from infograph.nn.links import LinkBatch, LinkBatcher
 
 Hear = Callable[[Tensor], Tensor]
+HIDDEN = 128  # units of the edge network, as in the paper's code
+ROUNDS = 3  # of Set2Set, as in the paper
+MANY = 64  # kinds of edges, beyond which their one-hot inputs are treated like continuous values
+KINDS = ("categorical", "float")  # of edge columns, in the order of their inputs
+Floats = NDArray[np.float32]
 
 
 class ENNEncoder(GraphEncoder):
@@ -23,14 +36,7 @@ class ENNEncoder(GraphEncoder):
     The same edge network and GRU serve all K steps. H^k is the one Set2Set applied to the states after step
     k, H the last of them.
 
-    Args:
-        node_dim, edge_dim: inputs per node and per edge.
-        dim: width of node states; 64 in the paper's code. Graph vectors have 2 * dim numbers.
-        steps, hidden: K, and hidden units of the edge network; 3 and 128 in the paper's code.
-        rounds: of Set2Set; 3 in the paper.
-        node_features: what nodes start with.
-        weights: what linear maps start with, "torch" for its own; "xavier" (and biases of zero) in the
-            paper's code.
+    `dim` is the width of node states, 64 in the paper's code; graph vectors have 2 * dim numbers.
     """
 
     def __init__(
@@ -39,8 +45,6 @@ class ENNEncoder(GraphEncoder):
         edge_dim: int,
         dim: int = 64,
         steps: int = 3,
-        hidden: int = 128,
-        rounds: int = 3,
         node_features: NodeFeatures = "auto",
         weights: Weights = "torch",
     ) -> None:
@@ -48,10 +52,10 @@ class ENNEncoder(GraphEncoder):
         self.node_features, self.weights = node_features, weights
         self.widths, self.level_dims, self.dim = [dim] * steps, [2 * dim] * steps, 2 * dim
         self.input = nn.Linear(node_dim, dim)
-        self.edge = EdgeNetwork(edge_dim, dim, hidden)
+        self.edge = EdgeNetwork(edge_dim, dim)
         self.bias = nn.Parameter(torch.zeros(dim))
         self.gru = nn.GRUCell(dim, dim)
-        self.readout = Set2Set(dim, rounds)
+        self.readout = Set2Set(dim)
         if weights == "xavier":
             xavier(self)
 
@@ -87,18 +91,18 @@ class ENNEncoder(GraphEncoder):
 
 
 class EdgeNetwork(nn.Module):
-    """Edge vectors (F_k numbers fixed by kind, F_v continuous) -> `hidden` units -> matrices dim x dim."""
+    """Edge vectors (F_k numbers fixed by kind, F_v continuous) -> HIDDEN units -> matrices dim x dim."""
 
-    def __init__(self, edge_dim: int, dim: int, hidden: int) -> None:
+    def __init__(self, edge_dim: int, dim: int) -> None:
         super().__init__()
         self.dim = dim
         if edge_dim:
-            self.first = nn.Linear(edge_dim, hidden)
+            self.first = nn.Linear(edge_dim, HIDDEN)
         else:  # edges that are all alike
             with warnings.catch_warnings(action="ignore"):  # torch's, that there is nothing to initialise
-                self.first = nn.utils.skip_init(nn.Linear, 0, hidden)
+                self.first = nn.utils.skip_init(nn.Linear, 0, HIDDEN)
             nn.init.zeros_(self.first.bias)
-        self.second = nn.Linear(hidden, dim * dim)
+        self.second = nn.Linear(HIDDEN, dim * dim)
 
     def forward(self, batch: LinkBatch) -> Hear:
         """What every node u hears, the mean over arcs v -> u of `A(e_uv) h_v`, as a function of states h."""
@@ -217,16 +221,15 @@ class _ByUnit(torch.autograd.Function):
 class Set2Set(nn.Module):
     """An LSTM asks, attention over the nodes answers; the last question and answer are the graph's vector."""
 
-    def __init__(self, dim: int, rounds: int = 3) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__()
-        self.rounds = rounds
         self.lstm = nn.LSTMCell(2 * dim, dim)
 
     def forward(self, states: Tensor, graph: Tensor, n_graphs: int) -> Tensor:
         """(N, D) states, (N,) the graph of each node -> (G, 2 D)."""
         question = cell = states.new_zeros(n_graphs, states.shape[1])
         result = states.new_zeros(n_graphs, 2 * states.shape[1])
-        for _ in range(self.rounds):
+        for _ in range(ROUNDS):
             question, cell = self.lstm(result, (question, cell))
             result = torch.cat([question, attend(states, question, graph)], 1)
         return result
@@ -239,3 +242,130 @@ def attend(states: Tensor, question: Tensor, graph: Tensor) -> Tensor:
     weight = torch.exp(energy - peak[graph])
     total = torch.zeros_like(question[:, 0]).index_add(0, graph, weight)
     return torch.zeros_like(question).index_add(0, graph, states * (weight / total[graph])[:, None])
+
+
+# ---- batches
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkBatch(Batch):
+    """Graphs with E arcs between their N nodes, kind after kind, each by its first continuous value."""
+
+    table: Tensor  # (T, F_k) the part of an arc's vector that its kind fixes
+    kind: Tensor  # (E,)
+    values: Tensor  # (E, F_v)
+    source: Tensor  # (E,)
+    target: Tensor  # (E,)
+    counts: Tensor  # (N, 1) arcs that a node hears, at least 1
+
+    def to(self, dtype: torch.dtype) -> LinkBatch:
+        """The batch with floats of that type."""
+        if self.x.dtype == dtype:
+            return self
+        floats = {name: getattr(self, name).to(dtype) for name in ("x", "table", "values", "counts")}
+        return replace(self, **floats)
+
+
+def link_widths(schema: Schema) -> list[int]:
+    """Inputs per edge that a `LinkBatcher` gives an encoder: of categories, of numbers, and the distance."""
+    columns, position = schema.features("edge"), schema.position
+    own = [column.encoded_width for kind in KINDS for column in columns if column.kind == kind]
+    return own + [1] * (position is not None and position.used)
+
+
+class LinkBatcher:
+    """Cuts batches out of a GraphSet; `sizes`, `loads`, `costs` and `most` as for `Batcher`, by edges.
+
+    Where nodes have positions, every node hears every other node of its graph, and the edge vector is that of
+    the edge between them (zero where there is none) with their distance behind it, in the positions' unit.
+    Otherwise nodes hear along arcs, and the edge vector holds the edge columns.
+    """
+
+    most = 50_000
+
+    def __init__(
+        self, graphs: GraphSet, steps: int, node_features: str = "auto", device: torch.device | None = None
+    ) -> None:
+        self.graphs, self.steps, self.device = graphs, steps, device or torch.device("cpu")
+        self._input, table = node_inputs(graphs, node_features)
+        self._table = dense(table)
+        position = graphs.schema.position
+        self._positions = graphs.node[position.name] if position and position.used else None
+        if self._positions is None:
+            self.loads = graphs.sizes + np.diff(graphs.edge_ptr)
+        else:
+            self.loads = graphs.sizes**2
+            self._positions = self._positions.reshape(graphs.n_nodes, -1)  # a line is a space, too
+        self.sizes, self.costs = graphs.sizes, self.loads
+        self._kind, self._kinds, self._values = _edge_inputs(graphs, pairs=self._positions is not None)
+
+    def batch(self, graphs: IntArray, *, nodes: bool = False) -> LinkBatch:
+        """The batch of `graphs`, positions in the GraphSet; with `nodes` it can be asked about each node."""
+        graphs = np.asarray(graphs)
+        rows, ptr = ranges(self.graphs.node_ptr, graphs)
+        arcs, arc_ptr = ranges(self.graphs.edge_ptr, graphs)
+        ends = self.graphs.edges[:, arcs] + np.repeat(ptr[:-1], np.diff(arc_ptr))
+        kind, values = self._kind[arcs], self._values[arcs]
+        if self._positions is not None:
+            ends, kind, values = _pairs(ptr, ends, kind, values, self._positions[rows])
+        order = np.lexsort((values[:, 0], kind) if values.shape[1] else (kind,))
+        heard = np.bincount(ends[1], minlength=int(ptr[-1]))
+        parts: dict[str, Any] = {
+            "x": self._table[self._input[rows]],
+            "table": self._kinds,
+            "kind": kind[order],
+            "values": values[order],
+            "source": ends[0, order],
+            "target": ends[1, order],
+            "counts": np.maximum(heard, 1).astype(np.float32)[:, None],
+        }
+        parts = {name: torch.from_numpy(part).to(self.device) for name, part in parts.items()}
+        return LinkBatch(**per_node(ptr, self.steps, nodes, self.device), **parts)
+
+
+def _pairs(
+    ptr: IntArray, ends: IntArray, kind: IntArray, values: Floats, positions: NDArray[Any]
+) -> tuple[IntArray, IntArray, Floats]:
+    """All pairs of different nodes of a graph as arcs: ends (2, E), kinds, and values with the distance.
+
+    Kind 0 stands where no arc joins two nodes. Self-loops do not count; of repeated arcs the last one does.
+    """
+    sizes = np.diff(ptr)
+    first = pointer(sizes**2)  # of the pairs of a graph
+    graph = np.repeat(np.arange(len(sizes)), sizes**2)
+    target, source = np.divmod(np.arange(first[-1]) - first[graph], sizes[graph])
+    all_kinds = np.zeros(first[-1], np.int64)
+    all_values = np.zeros((first[-1], values.shape[1] + 1), np.float32)
+    of_arc = np.repeat(np.arange(len(sizes)), sizes)[ends[0]]
+    pair = first[of_arc] + (ends[1] - ptr[of_arc]) * sizes[of_arc] + ends[0] - ptr[of_arc]
+    all_kinds[pair], all_values[pair, :-1] = kind, values
+    source, target = source + ptr[graph], target + ptr[graph]
+    all_values[:, -1] = np.sqrt(((positions[target] - positions[source]) ** 2).sum(axis=1))
+    others = np.flatnonzero(source != target)
+    return np.stack([source[others], target[others]]), all_kinds[others], all_values[others]
+
+
+def _edge_inputs(graphs: GraphSet, *, pairs: bool) -> tuple[IntArray, Floats, Floats]:
+    """Kind (E,) of every arc, the inputs (T, F_k) that a kind stands for, and continuous values (E, F_v).
+
+    Where all pairs are joined, kind 0 stands for pairs without an arc.
+    """
+    columns = graphs.schema.features("edge")
+    fixed, floats = ([column for column in columns if column.kind == kind] for kind in KINDS)
+    kind: IntArray = np.zeros(graphs.n_edges, np.int64)
+    table = np.zeros((1, 0), np.float32)
+    values = _side_by_side([c.encode(graphs.edge[c.name]) for c in floats], graphs.n_edges)
+    if fixed:
+        kind, first = group_rows([graphs.edge[column.name] for column in fixed])
+        table = _side_by_side([c.encode(graphs.edge[c.name][first]) for c in fixed], len(first))
+        table = table if len(table) else np.zeros((1, table.shape[1]), np.float32)
+    if len(table) > MANY:
+        values = np.hstack([table[kind], values])
+        kind, table = np.zeros(graphs.n_edges, np.int64), np.zeros((1, 0), np.float32)
+    if pairs:
+        kind, table = kind + 1, np.vstack([np.zeros((1, table.shape[1]), np.float32), table])
+    return kind, table, values
+
+
+def _side_by_side(parts: list[Floats], n_rows: int) -> Floats:
+    return np.hstack([np.zeros((n_rows, 0), np.float32), *parts])

@@ -55,11 +55,7 @@ class GINLayer(nn.Module):
 class GINEncoder(ColourEncoder):
     """K layers; returns the states after each, the patch representations at all depths (Eq. 2).
 
-    Args:
-        in_dim, widths, edge_dim: inputs per node, states per layer, inputs per edge (0 for GIN, else GINE).
-        norm: BatchNorm after every layer, weighted by node counts.
-        learn_eps: learn eps instead of fixing it at 0.
-        readout, node_features: how node states become a graph vector, what nodes start with.
+    With `edge_dim=0` it is GIN, otherwise GINE.
     """
 
     def __init__(

@@ -14,18 +14,18 @@ from torch import distributed as dist
 class WeightedBatchNorm(nn.Module):
     """BatchNorm over nodes, computed on distinct rows: equal to `torch.nn.BatchNorm1d` on the repeated rows.
 
-    The running variance is unbiased with N / (N - 1), N being the number of nodes, as in torch. With
-    `momentum=None` the running statistics are the plain average over all batches seen since
-    `reset_running_stats`.
+    The running variance is unbiased with N / (N - 1), N being the number of nodes, as in torch. Without a
+    momentum the running statistics are the plain average over all batches seen since `reset_running_stats`.
     """
 
+    eps = 1e-5
+    momentum: float | None = 0.1
     running_mean: Tensor
     running_var: Tensor
     batches: Tensor
 
-    def __init__(self, dim: int, *, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__()
-        self.eps, self.momentum = eps, momentum
         self.weight = nn.Parameter(torch.ones(dim))
         self.bias = nn.Parameter(torch.zeros(dim))
         self.register_buffer("running_mean", torch.zeros(dim))

@@ -95,14 +95,14 @@ class InfoGraphStar(Objective):
         return nn.ModuleDict({**parts, "projections": projections})
 
     def loss(self, net: Any, step: Step, task: Task) -> LossTerms:
-        student = net.predictor.encode(step.both)
-        supervised = task.loss(net.predictor.outputs(student, step.both)[: step.n_labelled], step.targets)
+        student, vectors = net.predictor.encode(step.both)
+        supervised = task.loss(net.predictor.outputs(vectors, step.both)[: step.n_labelled], step.targets)
         states = net.teacher(step.unlabelled)
         found = net.local_global(states, net.teacher.vectors(states, step.unlabelled), step.unlabelled)
         sizes, losses = step.unlabelled.sizes[step.unlabelled.which], []
         for k in self.layers(len(net.projections)):
             first, second = net.projections[k]
-            own = net.predictor.encoder.level(student.states, step.both, k)
+            own = net.predictor.encoder.level(student, step.both, k)
             own = own[step.both.which[step.n_labelled :]]
             other = net.teacher.level(states, step.unlabelled, k)[step.unlabelled.which]
             scores = first(own) @ second(other.detach() if self.detach_teacher else other).T  # (B, B)

@@ -75,13 +75,6 @@ class Step:
         return len(self.labelled_graphs)
 
 
-class Encoding(NamedTuple):
-    """What an encoder says about the G distinct graphs of a batch: states per layer, vectors (G, dim)."""
-
-    states: list[Tensor]
-    vectors: Tensor
-
-
 class Predictor(nn.Module):
     """`head(H)`: two linear layers with a ReLU between, dim -> dim / 2 -> outputs, as in the paper's code.
 
@@ -104,22 +97,22 @@ class Predictor(nn.Module):
         self.encoder.train(mode and not self.frozen)
         return self
 
-    def encode(self, batch: Batch) -> Encoding:
-        """States and vectors of the distinct graphs."""
+    def encode(self, batch: Batch) -> tuple[list[Tensor], Tensor]:
+        """States per layer and vectors (G, dim) of the distinct graphs."""
         states: list[Tensor] = self.encoder(batch)
-        return Encoding(states, self.encoder.vectors(states, batch))
+        return states, self.encoder.vectors(states, batch)
 
-    def outputs(self, encoding: Encoding, batch: Batch) -> Tensor:
-        """The predictions for every graph asked for. (B, n_outputs)."""
+    def outputs(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """The predictions for every graph asked for, by the vectors of the distinct ones. (B, n_outputs)."""
         if self.beside is None:
-            predicted: Tensor = self.head(encoding.vectors)
+            predicted: Tensor = self.head(vectors)
             return predicted[batch.which]
-        rows = torch.cat([encoding.vectors[batch.which], self.beside(batch.beside)], 1)
+        rows = torch.cat([vectors[batch.which], self.beside(batch.beside)], 1)
         return cast(Tensor, self.head(rows))
 
     def forward(self, batch: Batch) -> Tensor:
         """Batch -> predictions, standardised numbers or class scores. (B, n_outputs)."""
-        return self.outputs(self.encode(batch), batch)
+        return self.outputs(self.encode(batch)[1], batch)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from infograph.errors import CheckpointMismatch, InvalidParameter, TrainingDiver
 from infograph.io import LOCK, locked
 from infograph.nn.batch import Batcher
 from infograph.nn.encoder import NodeBatcher
-from infograph.nn.links import LinkBatcher
+from infograph.nn.enn import LinkBatcher
 from infograph.nn.norm import norms_with_momentum
 from infograph.objectives.objective import LossTerms, Source, Step
 from infograph.parameters import Spec
@@ -80,22 +80,16 @@ def train(
     """Train a network and return the history: one record per epoch.
 
     Args:
-        network, optimiser: what is trained, and by what.
-        loader: gives the batches.
-        loss: of a batch.
         epochs: at most so many, those of a resumed checkpoint included.
         seed: of any noise; the result is a function of it.
         earlier: epochs of earlier runs of the same network, after which these are counted.
         checkpoint: a folder that gets the state after every epoch, if `writes`.
-        resume: continue from that folder's checkpoint.
         identity: what must not differ between a checkpoint and the run that resumes it.
         rate: errors so far -> the learning rate of the next epoch.
         stop_after: epochs without improvement after which training ends.
-        clip: the largest norm of the gradient; longer ones are shortened to it. None for any.
         validate: figures after an epoch. With ERROR among them rate and end go by it, and the weights of the
             best epoch are kept; otherwise they go by the loss, and the last weights are kept.
         after_update: called after every update with its number, counted from 0 over the whole run.
-        watchers: called after every step.
         model: the estimator whose network it is, for watchers.
     """
     check_no_autocast(next(network.parameters()).device)
@@ -330,9 +324,9 @@ def graph_loader(
     batch_size: int,
     seed: int,
     *,
-    among: IntArray | None = None,
-    least: int = 2,
-    own: Callable[[IntArray], IntArray] = lambda graphs: graphs,
+    among: IntArray | None,
+    least: int,
+    own: Callable[[IntArray], IntArray],
 ) -> Loader:
     """Graphs (all of them, or those of `among`), shuffled, in batches of at least `least`.
 

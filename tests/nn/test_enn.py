@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.enn_reference import EnnReference
-from infograph.nn.enn import ENNEncoder
-from infograph.nn.links import LinkBatcher, link_widths
+from infograph.nn.enn import ENNEncoder, LinkBatcher, link_widths
 from tests.objectives.loops import toy_molecules
 
 
@@ -33,7 +32,7 @@ def test_equals_pyg(sizes: list[int], options: dict[str, int]) -> None:
     """Pairs of nodes with positions, or arcs; bonds with numbers of their own."""
     graphs, order = toy_molecules(sizes, **options), np.arange(len(sizes))[::-1]
     torch.manual_seed(0)
-    ours = ENNEncoder(2, sum(link_widths(graphs.schema)), dim=8, hidden=16).double()
+    ours = ENNEncoder(2, sum(link_widths(graphs.schema)), dim=8).double()
     for parameter in ours.parameters():
         parameter.data.normal_(std=0.4)
     reference = EnnReference.like(ours)
