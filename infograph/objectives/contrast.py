@@ -135,7 +135,7 @@ def pair_weights(batch: Batch, weighting: Weighting, dtype: torch.dtype) -> tupl
     total = all_sum(copies.sum() if weighting == "graph" else sizes @ copies)
     per_node = copies / (sizes * total) if weighting == "graph" else copies / total  # (G,)
     value = entries.value.to(dtype) * per_node[entries.index]
-    index, everyone = entries.index + first_place(len(copies)), all_join(copies)
+    index, everyone = entries.index + first_place(len(copies), copies.device), all_join(copies)
 
     def pairs_of(rows: slice, normaliser: Tensor) -> Pairs:
         ptr = entries.ptr[rows.start : rows.stop + 1]
