@@ -36,7 +36,6 @@ from infograph.objectives.vectors import Kind, Vectors
 from infograph.progress import Watcher
 from infograph.train.loop import Cosine
 
-CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(5, 10)
 LEVEL = 0.9  # of intervals
 JUDGED = 1_000, 10_000  # molecules of QM9 to choose by, and to test on
 How = Literal["scaffold", "random", "ordered"]

@@ -11,7 +11,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import Descriptors, rdFingerprintGenerator
 
-from benchmarks.vector_tables import candidate_tables, gain_figure, gain_table
+from benchmarks.vector_tables import candidate_tables, duels, evaluation_of, gain_figure, gain_table
 from infograph import InfoGraph, OptimalAssignment, read_graphs
 from infograph.cells import Cell, run_cell
 from infograph.data.splits import scaffold_groups
@@ -29,8 +29,6 @@ from infograph.paper.vectors import (
     REFERENCES,
     SETS,
     compute_vectors,
-    duels,
-    evaluation_of,
     is_judged,
     vector_cell,
     vector_cells,
