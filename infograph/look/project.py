@@ -59,12 +59,11 @@ def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 
             PCA.
         random_state: seed.
     """
-    if method not in NAMES:
-        raise InvalidParameter(f"method={method!r}: expected 'umap', 'tsne' or 'pca'")
+    method = choose_method(len(vectors), method)
     components = principal_components(vectors, MAP_COMPONENTS)  # (G, <= 50)
     plane = np.zeros((len(components), 2))
     plane[:, : components.shape[1]] = components[:, :2]
-    if choose_method(len(plane), method) != "pca" and components.shape[1]:
+    if method != "pca" and components.shape[1]:
         with threadpool_limits(1):  # sums over threads round differently from run to run
             plane = (_tsne if method == "tsne" else _umap)(components, plane, random_state)
     return plane
