@@ -97,11 +97,7 @@ def one_core(name: str, smiles: Sequence[str], dim: int) -> dict[str, Any]:
         "vectors_per_second": round(1e6 / whole),
         "share_of_rdkit": round(micro["parse"] / whole, 3),
     }
-    print(
-        f"{found['case']}: RDKit {found['rdkit_per_second']:,}/s, vectors {found['vectors_per_second']:,}/s, "
-        f"{100 * found['share_of_rdkit']:.0f} %",
-        flush=True,
-    )
+    print(json.dumps(found), flush=True)
     return found
 
 
@@ -162,11 +158,7 @@ def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str
         "rows_per_second": round(report["rows"] / took),
         "peak_mb": round(peak),
     }
-    print(
-        f"{found['case']}: {found['rows']:,} rows in {took:.1f} s, {found['rows_per_second']:,}/s, "
-        f"{peak:,.0f} MB",
-        flush=True,
-    )
+    print(json.dumps(found), flush=True)
     return found
 
 
