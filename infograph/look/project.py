@@ -47,7 +47,7 @@ def umap_installed() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 0) -> Floats:
+def project(vectors: NDArray[Any], method: Method | None = "tsne", random_state: int = 0) -> Floats:
     """A point per vector; near points are similar vectors. (G, D) -> (G, 2).
 
     Columns are standardised, reduced to at most 50 principal components, and then laid out, starting from the
