@@ -300,8 +300,6 @@ class Duel:
     data: str
     candidate: str
     reference: str  # the better one
-    mean: float  # of the candidate, in per cent where that is usual
-    other: float
     gain: float  # better by so much; relative for errors
     interval: tuple[float, float]  # of the gain, 95 %
     p_value: float  # after Holm's correction over the candidates of the round
@@ -343,16 +341,13 @@ def duels(
     found = []
     for name, own in candidates.items():
         mine = known[name]
-        others = {each: known[each] for each in dict.fromkeys((own, other))}
-        if mine is None or None in others.values():
+        others = {each: there for each in (own, other) if (there := known[each]) is not None}
+        if mine is None or len(others) < len({own, other}):
             continue
-        lower = SCORINGS[mine.scoring].lower
-        reference = (min if lower else max)(others, key=lambda each: others[each].mean)  # type: ignore[union-attr]
+        reference, lower = _better(others), SCORINGS[mine.scoring].lower
         rival = others[reference]
-        assert rival is not None
         test = paired_test(mine, rival)
         gain, *ends = (value / rival.mean if lower else value for value in (test.difference, *test.interval))
-        own_mean, mean = (score.leak_free().in_table[0] for score in (mine, rival))
-        found.append(Duel(data, name, reference, own_mean, mean, gain, (ends[0], ends[1]), test.p_value))
+        found.append(Duel(data, name, reference, gain, (ends[0], ends[1]), test.p_value))
     adjusted = holm(np.array([each.p_value for each in found])).tolist()
     return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]

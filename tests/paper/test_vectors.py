@@ -174,7 +174,7 @@ def test_a_duel_is_with_the_better_untrained_encoder(molecules, tmp_path):
         name: evaluation_of(tmp_path, "ESOL", name, [0, 1]).mean for name in ("untrained", "untrained log")
     }
     assert bits.reference == min(both, key=both.get) and counts.reference == "untrained"
-    assert bits.gain == pytest.approx((bits.other - means["morgan bits"]) / bits.other)
+    assert bits.gain == pytest.approx(1 - means["morgan bits"] / both[bits.reference])
     assert bits.interval[0] < bits.gain < bits.interval[1]
     assert evaluation_of(tmp_path, "ESOL", "untrained", [0, 1, 2]) is None
     assert evaluation_of(tmp_path, "ESOL", "nothing", [0]) is None
