@@ -28,6 +28,7 @@ from infograph import GIN, InfoGraph, load_dataset
 from infograph.cells import peak_mb
 from infograph.explore import make_atlas
 from infograph.index import GraphIndex
+from infograph.progress import Watch
 
 COLUMNS = ("smiles", "mu", "alpha", "gap", "U0")
 TRAINED, TRIES = 10_000, 60
@@ -53,7 +54,7 @@ HOVER = """async (address) => {
 }"""
 
 
-class Stopwatch:
+class Stopwatch(Watch):
     """How long every stage of an atlas took."""
 
     def __init__(self) -> None:
@@ -64,9 +65,6 @@ class Stopwatch:
         """A stage begins."""
         self.end()
         self._name, self._began = name, time.perf_counter()
-
-    def advance(self, done: int, text: str = "") -> None:
-        """Nothing to note."""
 
     def end(self) -> None:
         """The last stage is over."""

@@ -94,17 +94,6 @@ def compare(name: str, dataset: str, limit: float) -> dict[str, Any]:
     }
 
 
-def describe(row: dict[str, Any]) -> str:
-    """One line."""
-    beyond = "at least " if "grakel_stopped_after" in row else ""
-    other = row.get("grakel_seconds", row.get("grakel_stopped_after"))
-    return (
-        f"{row['data']:14} {row['kernel']:3} {row['seconds']:7.2f} s {row['peak_mb']:6.0f} MB, "
-        f"GraKeL {beyond}{other:.1f} s: {beyond}{row['times_faster']:.1f} times faster, "
-        f"difference {row.get('difference')}"
-    )
-
-
 def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--case", nargs=4)
@@ -118,7 +107,7 @@ def main() -> None:
     for dataset in options.sets:
         for name in OURS:
             rows.append(compare(name, dataset, options.theirs))
-            print(describe(rows[-1]), flush=True)
+            print(json.dumps(rows[-1]), flush=True)
     write(options.out, "kernels", {"threads": 1, "rows": rows})
 
 

@@ -48,14 +48,6 @@ def threads() -> int:
     return int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
 
 
-def describe(row: dict[str, Any]) -> str:
-    """One line."""
-    name = f"{row['data']:16} {row['method']:12}"
-    if "empty" in row:
-        return f"{name} {row['empty']}"
-    return f"{name} {row['seconds']:8.1f} s {row['peak_mb']:6.0f} MB"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = options_of(__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
@@ -71,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if (dataset, name) in rows and not options.again:
                 continue
             rows[dataset, name] = measure(dataset, name)
-            print(describe(rows[dataset, name]), flush=True)
+            print(json.dumps(rows[dataset, name]), flush=True)
             ordered = [rows[each] for each in ((d, m) for d in SETS for m in METHODS) if each in rows]
             write(options.out, "methods", {"rows": ordered})
 

@@ -16,16 +16,10 @@ from scipy.stats import t as student
 from infograph.data.qm9 import TARGETS
 from infograph.look.describe import holm
 from infograph.look.svg import LIGHT, circle, document, label, number
-from infograph.paper.predictions import (
-    CHOOSING_SEEDS,
-    LEVEL,
-    REFERENCES,
-    REPORT_SEEDS,
-    SETS,
-    prediction_cell,
-)
+from infograph.paper.predictions import LEVEL, REFERENCES, SETS, prediction_cell
 from infograph.report.pages import signed
 
+CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(5, 10)
 Found = dict[tuple[str, str, int], dict[str, Any]]  # set, method, seed -> result
 COLUMNS = {
     "mean": "mean",

@@ -18,10 +18,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import torch
@@ -97,11 +99,7 @@ def one_core(name: str, smiles: Sequence[str], dim: int) -> dict[str, Any]:
         "vectors_per_second": round(1e6 / whole),
         "share_of_rdkit": round(micro["parse"] / whole, 3),
     }
-    print(
-        f"{found['case']}: RDKit {found['rdkit_per_second']:,}/s, vectors {found['vectors_per_second']:,}/s, "
-        f"{100 * found['share_of_rdkit']:.0f} %",
-        flush=True,
-    )
+    print(json.dumps(found), flush=True)
     return found
 
 
@@ -123,25 +121,12 @@ def write_shards(folder: Path, smiles: Sequence[str], count: int) -> None:
 
 def tree_mb(root: int) -> float:
     """Memory of a process and of all below it; what several share counts once."""
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    family, before = {root}, 0
-    while len(family) > before:
-        before = len(family)
-        family |= {pid for pid, parent in parents.items() if parent in family}
-    return sum(map(_own_mb, family))
-
-
-def _own_mb(pid: int) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)
+    total = 0.0
+    with suppress(psutil.Error):
+        for each in (psutil.Process(root), *psutil.Process(root).children(recursive=True)):
+            with suppress(psutil.Error):
+                total += each.memory_full_info().pss / 2**20
+    return total
 
 
 def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str, Any]:
@@ -162,11 +147,7 @@ def job(model: Path, shards: Path, out: Path, workers: int, on: str) -> dict[str
         "rows_per_second": round(report["rows"] / took),
         "peak_mb": round(peak),
     }
-    print(
-        f"{found['case']}: {found['rows']:,} rows in {took:.1f} s, {found['rows_per_second']:,}/s, "
-        f"{peak:,.0f} MB",
-        flush=True,
-    )
+    print(json.dumps(found), flush=True)
     return found
 
 

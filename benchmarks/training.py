@@ -12,6 +12,7 @@ The last set has eight numbers on every node, so that no two nodes share a colou
 from __future__ import annotations
 
 import copy
+import json
 import math
 import platform
 import resource
@@ -188,21 +189,6 @@ def throughput(graphs: GraphSet) -> float:
     return len(graphs) / seconds(lambda: model.transform(graphs))[0]
 
 
-def describe(row: dict[str, Any]) -> str:
-    difference = row["float64_difference"]
-    parts = (
-        f"{row['data']:16}",
-        f"{row['seconds_per_epoch']:8.3f} s",
-        f"reference {row['reference_seconds_per_epoch']:8.3f} s",
-        f"{row['times_faster']:5.2f}x",
-        f"64 patches {row['drawn_seconds_per_epoch']:8.3f} s {row['drawn_times_faster']:5.2f}x",
-        f"{row['share_of_peak']:4.0%} of peak",
-        f"transform {row['transform_graphs_per_second']:,.0f} graphs/s",
-        f"differences {difference['loss']:.0e} {difference['gradients']:.0e}",
-    )
-    return "  ".join(parts)
-
-
 def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--data", nargs="+", default=SETS)
@@ -214,7 +200,7 @@ def main() -> None:
         row = compare(name, options.repeats if "REDDIT" not in name else max(2, options.repeats // 5))
         row["share_of_peak"] = row["gflops_per_second"] / peak
         rows.append(row)
-        print(describe(row), flush=True)
+        print(json.dumps(row), flush=True)
     machine = {
         "processor": platform.machine(),
         "threads": torch.get_num_threads(),

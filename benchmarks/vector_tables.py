@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from infograph.evaluate import Evaluation
+from infograph.cells import Cell
+from infograph.evaluate import Evaluation, merge, paired_test
 from infograph.evaluate.judges import SCORINGS
+from infograph.io import read_json
 from infograph.look.describe import holm
 from infograph.look.svg import LIGHT, circle, document, label, number
 from infograph.paper.vectors import (
-    CHOOSING_SEEDS,
     DEFAULT,
     DEFAULT_UNTRAINED,
     FRESH,
     IDEAS,
-    LEVEL,
+    METHODS,
     PRETRAINED,
     REFERENCES,
-    REPORT_SEEDS,
     SETS,
-    Duel,
-    duels,
-    evaluation_of,
-    result_file,
+    vector_cell,
 )
 from infograph.report.pages import signed
 
+CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(10)
+LEVEL = 0.05
 COLUMNS = {  # the gain stands behind the first three
     "untrained": "untrained",
     DEFAULT_UNTRAINED: "untrained, its inputs",
@@ -288,3 +288,66 @@ def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: floa
     ends = zip(("x1", "y1", "x2", "y2"), (x, y, to_x, to_y), strict=True)
     placed = " ".join(f'{name}="{number(value)}"' for name, value in ends)
     return f'<line {placed} stroke="{colour}" stroke-width="{number(width)}"/>'
+
+
+# ---- what decides
+
+
+@dataclass(frozen=True)
+class Duel:
+    """A candidate against the better of two methods on one set, over some seeds."""
+
+    data: str
+    candidate: str
+    reference: str  # the better one
+    gain: float  # better by so much; relative for errors
+    interval: tuple[float, float]  # of the gain, 95 %
+    p_value: float  # after Holm's correction over the candidates of the round
+
+    @property
+    def verdict(self) -> int:
+        """1 for a win, -1 for a loss, 0 where the folds cannot tell."""
+        return int(np.sign(self.gain)) if self.p_value < LEVEL else 0
+
+
+def evaluation_of(results: Path, data: str, method: str, seeds: Sequence[int]) -> Evaluation | None:
+    """The evaluation of a method on a set over some seeds; None where one is missing."""
+    paths = [result_file(results, data, method, seed) for seed in seeds]
+    found = [read_json(path) for path in paths if path is not None]
+    if not seeds or len(found) < len(seeds) or any("empty" in each for each in found):
+        return None
+    return merge(Evaluation.from_dict(each["evaluation"]) for each in found)
+
+
+def result_file(results: Path, data: str, method: str, seed: int) -> Path | None:
+    """The result of a cell by its name, for which no graphs are needed; None where there is none.
+
+    Where a name has results of several settings, it is the one of today's.
+    """
+    name = Cell("vectors", f"{data} {method} {seed}", {}).key[:-8]
+    there = [*(results / "vectors").glob(f"{name}{'?' * 8}.json")]
+    if len(there) > 1 and method in METHODS:
+        there = [path for path in there if path == vector_cell(data, method, seed).path(results)]
+    return there[0] if there else None
+
+
+def duels(
+    results: Path, data: str, candidates: Mapping[str, str], seeds: Sequence[int], other: str = "untrained"
+) -> list[Duel]:
+    """Candidates on one set, each against the better of its own untrained encoder and of another method."""
+    known = {
+        name: evaluation_of(results, data, name, seeds) for name in {*candidates, *candidates.values(), other}
+    }
+    found = []
+    for name, own in candidates.items():
+        mine = known[name]
+        others = {each: there for each in (own, other) if (there := known[each]) is not None}
+        if mine is None or len(others) < len({own, other}):
+            continue
+        reference, lower = _better(others), SCORINGS[mine.scoring].lower
+        rival = others[reference]
+        test = paired_test(mine, rival)
+        gain, *ends = (value / rival.mean if lower else value for value in (test.difference, *test.interval))
+        found.append(Duel(data, name, reference, gain, (ends[0], ends[1]), test.p_value))
+    adjusted = holm(np.array([each.p_value for each in found])).tolist()
+    return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]

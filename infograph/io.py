@@ -124,7 +124,9 @@ def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | No
 
     The first output may be a folder that is replaced whole, and holds none of the others.
     """
-    read = [Path(each) for each in inputs if each is not None and _exists(Path(each))]
+    # not `Path.exists`, which raises for what is too long for a path: a name of a data set, or a SMILES
+    given = (Path(each) for each in inputs if each is not None)
+    read = [path for path in given if os.path.exists(path)]  # noqa: PTH110
     below = [path for each in read if each.is_dir() for path in each.rglob("*") if path.is_file()]
     known = {(path.stat().st_dev, path.stat().st_ino) for path in (*read, *below)}
     written = [Path(each) for each in outputs if each is not None]
@@ -141,13 +143,6 @@ def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | No
             raise InvalidParameter(
                 f"{output} is in {written[0]}, which appears as a whole: name it elsewhere"
             )
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # too long for a path, or with a zero in it: a name of a data set is none
-        return False
 
 
 def check_replaceable(folder: str | Path, kind: FolderKind) -> None:

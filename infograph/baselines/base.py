@@ -53,20 +53,29 @@ class SavedAttributes(GraphEstimator):
     """A model whose folder holds its fitted attributes, those whose names end in `_`.
 
     Arrays are in `model.safetensors` by their names without the `_`. What else there is, `_values` names: the
-    entry of `config.json`, the attribute, and its type.
+    entry of `config.json`, the attribute, and its type. `_lists` names lists of named tuples of arrays.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _values: ClassVar[Values] = {}
+    _lists: ClassVar[dict[str, tuple[str, Any]]] = {}
 
     def _state(self) -> State:
-        return {
+        state = {
             name.removesuffix("_"): value
             for name, value in vars(self).items()
             if name.endswith("_") and name != "classes_" and isinstance(value, np.ndarray)
         }
+        for key, (name, _) in self._lists.items():
+            for number, each in enumerate(getattr(self, name)):
+                state |= {f"{key}{number}.{field}": values for field, values in each._asdict().items()}
+        return state
 
     def _set_state(self, state: State) -> None:
+        for key, (name, kind) in self._lists.items():
+            count = len({each.partition(".")[0] for each in state if each.startswith(key)})
+            made = [kind(*(state.pop(f"{key}{n}.{field}") for field in kind._fields)) for n in range(count)]
+            setattr(self, name, made)
         for name, values in state.items():
             setattr(self, f"{name}_", values)
 

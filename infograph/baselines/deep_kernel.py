@@ -16,8 +16,9 @@ from infograph.baselines.base import FeatureKernel, label_schema
 from infograph.baselines.graphlets import Graphlets
 from infograph.baselines.shortest_path import count_shortest_paths
 from infograph.baselines.skipgram import word_vectors
-from infograph.baselines.walks import mix64, mix_keys, random_walks
+from infograph.baselines.walks import mix_keys, random_walks
 from infograph.baselines.words import Floats, Matrix, Tokens
+from infograph.data.colours import mix64
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_matrix, identity
@@ -17,7 +17,6 @@ from infograph.baselines.walks import Ints, compiled, simple_adjacency
 from infograph.baselines.words import Floats, Tokens
 from infograph.data.graphset import GraphSet
 from infograph.data.schema import Schema
-from infograph.estimators.folder import State
 
 CHUNK = 16_384  # neighbourhoods whose matrices are in memory at a time
 
@@ -79,6 +78,8 @@ class MultiscaleLaplacian(GraphKernel):
     normalise: bool = False
     node_columns: Sequence[str] | None = None
     random_state: int = 0
+
+    _lists: ClassVar[dict[str, tuple[str, Any]]] = {"level": ("levels_", Level)}
 
     def _schema(self, graphs: GraphSet) -> Schema:
         return label_schema(graphs, self.node_columns, edges=False)
@@ -144,19 +145,6 @@ class MultiscaleLaplacian(GraphKernel):
         most, eta, gamma = int(self._made.max_ego), float(self._made.eta), float(self._made.gamma)
         ptr, targets = around.ptr, around.targets
         return _inverted(ego_matrices(centres, ptr, targets, features, radius, most, eta, gamma))
-
-    def _state(self) -> State:
-        state = super()._state()
-        for number, level in enumerate(self.levels_):
-            state.update({f"level{number}.{name}": values for name, values in level._asdict().items()})
-        return state
-
-    def _set_state(self, state: State) -> None:
-        self.levels_ = [
-            Level(*(state.pop(f"level{number}.{name}") for name in Level._fields))
-            for number in range(self.levels)
-        ]
-        super()._set_state(state)
 
 
 def _inverted(matrices: Floats) -> tuple[Floats, Floats]:

@@ -22,7 +22,6 @@ from infograph.data.schema import Category, Column, Schema
 from infograph.data.targets import ClassTargets, Targets, TaskTargets
 from infograph.errors import InvalidParameter, InvalidTarget
 from infograph.estimators.base import GraphPredictor, GraphTransformer
-from infograph.estimators.folder import State
 from infograph.estimators.offset import count_column, occurrences
 from infograph.objectives.heads import Trees
 from infograph.parameters import check_parameters
@@ -349,6 +348,8 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
     n_jobs: int | None = None
     random_state: int = 0
 
+    _lists: ClassVar[dict[str, tuple[str, Any]]] = {"forest": ("trees_", Trees)}
+
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Grow the forests; `y` is one value or row per graph, or names graph columns (None: "y")."""
         check_parameters(self)
@@ -407,18 +408,4 @@ class FingerprintForest(SavedAttributes, GraphPredictor):
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         super()._set_learned(learned)
-        self.descriptors_ = tuple(learned.get("descriptors", ()))
-
-    def _state(self) -> State:
-        return {
-            f"forest{number}.{name}": values
-            for number, trees in enumerate(self.trees_)
-            for name, values in trees._asdict().items()
-        }
-
-    def _set_state(self, state: State) -> None:
-        self._made_with = self._features_settings()
-        n_forests = len(self.target_names_)
-        self.trees_ = [
-            Trees(*(state[f"forest{number}.{name}"] for name in Trees._fields)) for number in range(n_forests)
-        ]
+        self.descriptors_, self._made_with = tuple(learned.get("descriptors", ())), self._features_settings()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from infograph.data.colours import mix64
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.errors import InvalidGraph, MissingExtra
 
@@ -60,15 +61,6 @@ def compiled_fast(function: F) -> F:
 # ---- random numbers: SplitMix64, a state of 64 bits that any key may start
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
-
-
-def mix64(values: Any) -> Any:
-    """SplitMix64's finaliser: every input bit moves every output bit."""
-    values = (values ^ (values >> SHIFT_30)) * FIRST
-    values = (values ^ (values >> SHIFT_27)) * SECOND
-    return values ^ (values >> SHIFT_31)
 
 
 def mix_keys(*parts: object) -> Keys:
@@ -82,13 +74,13 @@ def mix_keys(*parts: object) -> Keys:
     return np.asarray(key)
 
 
-bits = compiled(mix64)
+bits: Any = compiled(mix64)
 
 
 @compiled
 def uniform(state: np.uint64) -> float:
     """A number in [0, 1)."""
-    return np.float64(bits(state) >> SHIFT_11) * 2.0**-53
+    return np.float64(bits(state) >> np.uint64(11)) * 2.0**-53
 
 
 @compiled

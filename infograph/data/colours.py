@@ -112,7 +112,7 @@ def refine(graphs: GraphSet, rounds: int, *, node_features: str = "auto") -> Col
         colours.append(colour)
         counts.append(_count_colours(graphs.node_ptr, colour))
     last = colours[-1].astype(np.uint64)
-    kinds = [_mix(_segment_sum(_mix(last * FIRST + salt), graphs.node_ptr)) for salt in (FIRST, SECOND)]
+    kinds = [mix64(_segment_sum(mix64(last * FIRST + salt), graphs.node_ptr)) for salt in (FIRST, SECOND)]
     return Colouring(
         graphs.node_ptr, tuple(colours), tuple(made), node_table, edge_table, tuple(counts), _group(*kinds)[0]
     )
@@ -221,10 +221,10 @@ def _refine_once(before: IntArray, arcs: SortedArcs) -> tuple[IntArray, Round]:
         # Where arcs outnumber the pairs, each pair is hashed once. Measured weights make nearly every arc a
         # pair of its own, and all pairs many more.
         if n_before * n_codes <= len(heard):
-            hashed = _mix(np.arange(n_before * n_codes, dtype=np.uint64) * FIRST + salt)[heard]
+            hashed = mix64(np.arange(n_before * n_codes, dtype=np.uint64) * FIRST + salt)[heard]
         else:
-            hashed = _mix(heard.view(np.uint64) * FIRST + salt)
-        keys.append(_mix(_segment_sum(hashed, arcs.heard_ptr) + salt * before.astype(np.uint64)))
+            hashed = mix64(heard.view(np.uint64) * FIRST + salt)
+        keys.append(mix64(_segment_sum(hashed, arcs.heard_ptr) + salt * before.astype(np.uint64)))
     colour, first = _group(*keys)
     rows, ptr = ranges(arcs.heard_ptr, first)
     columns = before[arcs.source[rows]].astype(np.int64) * arcs.n_labels + arcs.label[rows]
@@ -250,7 +250,7 @@ def group_rows(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
                 bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: minus zero is zero
             else:
                 bits = values.astype(np.int64).view(np.uint64)
-            keys = [_mix(key * FIRST + bits + salt) for key, salt in zip(keys, (FIRST, SECOND), strict=True)]
+            keys = [mix64(key * FIRST + bits + salt) for key, salt in zip(keys, (FIRST, SECOND), strict=True)]
     return _group(*keys)
 
 
@@ -258,7 +258,7 @@ def _group(first_key: Hash, second_key: Hash) -> tuple[IntArray, IntArray]:
     """Codes by first appearance, and where each appears first; the second key guards against collisions."""
     codes, first = _number(first_key)
     if not np.array_equal(second_key[first][codes], second_key):
-        codes, first = _number(_mix(first_key) ^ second_key)
+        codes, first = _number(mix64(first_key) ^ second_key)
     return codes, first
 
 
@@ -279,7 +279,7 @@ def _segment_sum(values: Hash, ptr: IntArray) -> Hash:
     return total
 
 
-def _mix(values: Hash) -> Hash:
+def mix64(values: Hash) -> Hash:
     """SplitMix64's finaliser: every input bit moves every output bit."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

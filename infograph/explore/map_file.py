@@ -50,7 +50,8 @@ def write_map(index: GraphIndex, atlas: Atlas, path: str | Path) -> Path:
     the columns that cannot colour the map, such as SMILES. New graphs cannot be placed: that needs the model.
     """
     check_writable(path)
-    data = _packed(map_data(index, atlas))
+    text = json.dumps(map_data(index, atlas), separators=(",", ":"), allow_nan=False)
+    data = _base64(gzip.compress(text.encode(), mtime=0))  # in which no text can end a script element
     files = {name: (PAGE / name).read_bytes() for name in (*MODULES, "app.js", "style.css", "index.html")}
     modules = {f"./{name}": f"data:text/javascript;base64,{_base64(files[name])}" for name in MODULES}
     scripts = (
@@ -68,23 +69,25 @@ def write_map(index: GraphIndex, atlas: Atlas, path: str | Path) -> Path:
 def map_data(index: GraphIndex, atlas: Atlas) -> dict[str, Any]:
     """What `FileSource` of the page's source.js reads."""
     small = len(index) <= MAX_GRAPHS_WITH_NEIGHBOURS
-    able = {"upload": False, "smiles": SMILES.name in index.columns, "drawings": index.graphs is not None}
+    graphs = None if index.graphs is None else recognise_atoms(index.graphs)
+    formulas: list[str] = []
+    drawings: dict[int, str] = {}
+    if graphs is not None:
+        rows = np.linspace(0, len(graphs) - 1, min(len(graphs), MAX_DRAWINGS)).astype(np.int64).tolist()
+        drawings = {row: draw(graphs, row, size=160, theme="light") for row in rows}
+    if graphs is not None and small and has_molecules(graphs):
+        formulas = [formula_of(mol) for mol in molecules_of(graphs)]
+    able = {"upload": False, "smiles": SMILES.name in index.columns, "drawings": graphs is not None}
     return {
         "atlas": {**atlas.summary(index), **able},
         "points": _base64(as_floats(atlas.points)),
         "columns": [_base64(as_floats(column.values)) for column in atlas.columns],
         "texts": {name: plain(values) for name, values in index.columns.items()} if small else {},
-        "formulas": _formulas(index) if small else [],
+        "formulas": formulas,
         "ids": [str(graph_id) for graph_id in index.ids.tolist()],
         "neighbours": _neighbours(index) if small else [],
-        "drawings": _drawings(index),
+        "drawings": drawings,
     }
-
-
-def _packed(content: Any) -> str:
-    """JSON as the page unpacks it, a quarter as long; in base64 no text can end a script element."""
-    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return _base64(gzip.compress(text.encode(), mtime=0))
 
 
 def as_floats(values: NDArray[Any]) -> bytes:
@@ -113,21 +116,6 @@ def _neighbours(index: GraphIndex) -> list[list[tuple[Any, ...]]]:
             list(zip(*row, strict=True)) for row in zip(*(part.tolist() for part in parts), strict=True)
         ]
     return found
-
-
-def _formulas(index: GraphIndex) -> list[str]:
-    """Of molecules; nothing of other graphs."""
-    if index.graphs is None or not has_molecules(graphs := recognise_atoms(index.graphs)):
-        return []
-    return [formula_of(mol) for mol in molecules_of(graphs)]
-
-
-def _drawings(index: GraphIndex) -> dict[int, str]:
-    if index.graphs is None:
-        return {}
-    graphs = recognise_atoms(index.graphs)
-    rows = np.linspace(0, len(graphs) - 1, min(len(graphs), MAX_DRAWINGS)).astype(np.int64).tolist()
-    return {row: draw(graphs, row, size=160, theme="light") for row in rows}
 
 
 def draw(graphs: GraphSet, row: int, *, size: int, theme: str, scores: Any = None) -> str:

@@ -224,11 +224,6 @@ class Explorer:
                 values = self.index.model.score_nodes(self.index.graphs[row])
         return draw(self.graphs, row, size=size, theme=theme, scores=values)
 
-    def embed(self, graphs: GraphSet) -> NDArray[np.float32]:
-        """The vectors of graphs that fit the model. (G, D)."""
-        with self.using_model:
-            return np.asarray(embedded(self.index.model, graphs), np.float32)
-
     def nearest(self, graphs: GraphSet, k: int) -> Hits:
         """The nearest graphs of graphs that fit the model."""
         with self.using_model:
@@ -575,7 +570,8 @@ def embed(explorer: Asked, body: Graphs) -> JSONResponse:
     """The vectors of graphs, in their order; null for each of `rejected`, which cannot be used."""
     with explorer.working():
         graphs = explorer.read(body.graphs)
-        vectors = explorer.embed(graphs)
+        with explorer.using_model:
+            vectors = np.asarray(embedded(explorer.index.model, graphs), np.float32)
     found = {"vectors": by_row(graphs, vectors.tolist()), "dim": int(vectors.shape[1])}
     return JSONResponse({**found, "rejected": rejected_of(graphs)})
 

@@ -159,9 +159,7 @@ def find_clusters(
 def _agreement(points: Floats, k: int, random_state: int) -> tuple[float, float]:
     """How well k clusters come again from half of the points, in the mean over several halvings.
 
-    Returns:
-        The adjusted Rand index of the divisions by two halves, and the Jaccard index of the cluster of all
-        points that is found again worst.
+    The adjusted Rand index of both divisions, and the Jaccard index of the cluster that is found again worst.
     """
     if len(points) < 2 * k:  # a half has no k points
         return float("nan"), float("nan")

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from infograph.data.convert import as_graphset
 from infograph.data.graphset import GraphSet, IntArray
 from infograph.data.labels import class_name
-from infograph.data.schema import Schema
 from infograph.data.units import with_unit
 from infograph.errors import InvalidParameter
 from infograph.look.layout import Points, distinct, layout
@@ -121,21 +120,18 @@ def contribution_drawing(
             f"this {type(model).__name__} does not score nodes; give a fitted InfoGraph, InfoGraphRegressor "
             f"or InfoGraphClassifier"
         )
-    known = as_graphset(graph) if isinstance(graph, GraphSet) else _drawable(graph, model.schema_)
+    how: dict[str, Any] = {}
+    if not isinstance(graph, GraphSet):  # molecules may have elements that the model does not know
+        how = dict(model.schema_.options) or {"schema": model.schema_}
+    known = as_graphset(graph, **how)
     if len(known) != 1:
         raise InvalidParameter(f"{len(known):,} graphs: expected one, such as graphs[0]")
     if target is not None and target not in names:
         raise InvalidParameter(f"target={target!r}: the model predicts {', '.join(names) or 'nothing'}")
     place = 0 if target is None else names.index(target)
     scores = model.score_nodes(known).reshape(known.n_nodes, -1)[:, place]
-    how: dict[str, Any] = {"size": size, "theme": theme, "hydrogens": hydrogens}
-    return draw_graph(known, 0, scores=scores, meaning=_meaning(model, known, place), **how)
-
-
-def _drawable(graph: Any, schema: Schema) -> GraphSet:
-    """A graph as a model reads it; of molecules with elements that the model does not know, too."""
-    how: dict[str, Any] = dict(schema.options)
-    return as_graphset(graph, **how) if how else as_graphset(graph, schema=schema)
+    look: dict[str, Any] = {"size": size, "theme": theme, "hydrogens": hydrogens}
+    return draw_graph(known, 0, scores=scores, meaning=_meaning(model, known, place), **look)
 
 
 def _meaning(model: Any, graph: GraphSet, place: int) -> str:

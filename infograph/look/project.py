@@ -47,24 +47,18 @@ def umap_installed() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def project(vectors: NDArray[Any], method: Method = "tsne", random_state: int = 0) -> Floats:
+def project(vectors: NDArray[Any], method: Method | None = "tsne", random_state: int = 0) -> Floats:
     """A point per vector; near points are similar vectors. (G, D) -> (G, 2).
 
     Columns are standardised, reduced to at most 50 principal components, and then laid out, starting from the
-    first two components. The same vectors and seed give the same map: one thread, no clock.
-
-    Args:
-        vectors: one row per graph, finite.
-        method: "umap" and "tsne" keep neighbourhoods, "pca" distances. Fewer than 6 vectors are laid out by
-            PCA.
-        random_state: seed.
+    first two components; fewer than 6 vectors are laid out by PCA. The same vectors and seed give the same
+    map: one thread, no clock.
     """
-    if method not in NAMES:
-        raise InvalidParameter(f"method={method!r}: expected 'umap', 'tsne' or 'pca'")
+    method = choose_method(len(vectors), method)
     components = principal_components(vectors, MAP_COMPONENTS)  # (G, <= 50)
     plane = np.zeros((len(components), 2))
     plane[:, : components.shape[1]] = components[:, :2]
-    if choose_method(len(plane), method) != "pca" and components.shape[1]:
+    if method != "pca" and components.shape[1]:
         with threadpool_limits(1):  # sums over threads round differently from run to run
             plane = (_tsne if method == "tsne" else _umap)(components, plane, random_state)
     return plane
@@ -105,11 +99,9 @@ def principal_components(vectors: NDArray[Any], components: int, *, residual: bo
     Vectors are read in blocks and never copied as a whole. Not IncrementalPCA: with few components it is
     another result than PCA (the batches before are cut to these), with all it takes three times as long.
 
-    Args:
-        vectors: one row per graph, finite.
-        components: how many at most; there are never more than columns that vary, or graphs less one.
-        residual: append how far each vector is from the plane of these components, as one more column, so
-            that what is odd in a direction of little variance is seen, too.
+    There are never more components than columns that vary, or graphs less one. With `residual`, one more
+    column says how far each vector is from their plane: what is odd in a direction of little variance is
+    seen, too.
     """
     rows = np.asarray(vectors)
     if rows.ndim != 2 or not rows.size or rows.dtype.kind not in "fiu":

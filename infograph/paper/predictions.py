@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,10 @@ from scipy.stats import spearmanr
 from infograph.baselines.references import AtomCounts, FingerprintForest, MeanPredictor
 from infograph.cells import Cell, Result, parameters_of
 from infograph.data.datasets import load_dataset
-from infograph.data.graphset import GraphSet, IntArray
+from infograph.data.graphset import GraphSet
 from infograph.data.qm9 import TARGETS
 from infograph.data.splits import (
+    Split,
     deterministic_scaffold_split,
     random_split,
     scaffold_split,
@@ -36,21 +37,9 @@ from infograph.objectives.vectors import Kind, Vectors
 from infograph.progress import Watcher
 from infograph.train.loop import Cosine
 
-CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(5, 10)
 LEVEL = 0.9  # of intervals
 JUDGED = 1_000, 10_000  # molecules of QM9 to choose by, and to test on
 How = Literal["scaffold", "random", "ordered"]
-
-
-class Divided(NamedTuple):
-    """Graphs with numbers (G, T), and who is for what; the labels of others than `labelled` are hidden."""
-
-    graphs: GraphSet
-    values: NDArray[np.float64]
-    labelled: IntArray
-    unlabelled: IntArray
-    validation: IntArray
-    test: IntArray
 
 
 @dataclass(frozen=True)
@@ -70,8 +59,8 @@ class PredictionSet:
             return f"{self.name} {self.labels}"
         return self.name if self.how == "scaffold" else f"{self.name} {self.how}"
 
-    def divide(self, seed: int) -> Divided:
-        """The graphs and their parts."""
+    def divide(self, seed: int) -> tuple[GraphSet, NDArray[np.float64], Split]:
+        """The graphs, their numbers (G, T), and who is for what."""
         graphs = load_dataset(self.name)
         names = [name for name in graphs.graph if name != "smiles"]
         if self.labels:
@@ -83,7 +72,7 @@ class PredictionSet:
             split: Any = {"scaffold": scaffold_split, "random": random_split}.get(self.how)
             parts = split(graphs, seed=seed) if split else deterministic_scaffold_split(graphs)
         values = np.column_stack([graphs.graph[name] for name in names]).astype(np.float64)
-        return Divided(graphs, values, parts.labelled, parts.unlabelled, parts.validation, parts.test)
+        return graphs, values, parts
 
 
 _MEASURED = (
@@ -186,29 +175,29 @@ def compute_predictions(cell: Cell, work: Path, *, watchers: Sequence[Watcher] =
     """Fit to the labelled molecules of a split, and judge the test molecules."""
     of, seed, method = SETS[cell.settings["data"]], cell.settings["seed"], cell.settings["method"]
     classes, began = of.figure == "roc_auc", time.perf_counter()
-    divided, model = of.divide(seed), METHODS[method](seed, of.figure == "roc_auc")
-    labelled, judged, test = divided.labelled, divided.validation, divided.test
-    graphs: Any = divided.graphs
+    model, (molecules, values, parts) = METHODS[method](seed, classes), of.divide(seed)
+    labelled, judged, test = parts.labelled, parts.validation, parts.test
+    graphs: Any = molecules
     if of.labels and method not in (*REFERENCES, *NETWORKS):
-        graphs = graphs.graph["smiles"]  # the pre-trained model's vectors are of SMILES
+        graphs = molecules.graph["smiles"]  # the pre-trained model's vectors are of SMILES
     elif of.labels and method in NETWORKS:
-        labelled = np.concatenate([labelled, divided.unlabelled])
-    y = _targets(divided.values, classes)
+        labelled = parts.train
+    y = _targets(values, classes)
     options: dict[str, Any] = {}
     if isinstance(model, InfoGraphRegressor | InfoGraphClassifier):
         options = {"validation": (graphs[judged], y[judged]), "watchers": watchers}
     known = y[labelled].astype(object if classes and y.ndim == 1 else np.float64)
-    known[len(divided.labelled) :] = None if known.dtype == object else np.nan
+    known[len(parts.labelled) :] = None if known.dtype == object else np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(graphs[labelled], known, **options)
         found = _found(model, graphs[test], classes)
     fitted = time.perf_counter() - began
-    scores = figures(of.figure, found, divided.values[test])
+    scores = figures(of.figure, found, values[test])
     each = [None if np.isnan(score) else score for score in scores]  # JSON has no NaN
     result: Result = {"scores": each, "test": float(np.nanmean(scores)), "n_test": len(test)}
     if getattr(model, "error_bars_", None) is not None:
-        result["intervals"] = _intervals(model, graphs[test], divided.values[test])
+        result["intervals"] = _intervals(model, graphs[test], values[test])
     for name in ("chosen_", "errors_", "inputs_", "head_"):
         result |= {name.rstrip("_"): value} if (value := getattr(model, name, "")) else {}
     history = [each for each in getattr(model, "history_", ()) if "validation" in each]

@@ -52,15 +52,9 @@ def run_grid(
 ) -> Iterator[Done]:
     """Compute cells, and tell what became of each as it ends; after a late one, no other begins.
 
-    Args:
-        cells: what to compute, in this order; those with a result are read.
-        results: the folder of all results.
-        workers: 1 computes here, with all threads; more are processes with one thread each.
-        on: "local", or a Ray cluster (`infograph.jobs.connect`), on all machines of which
-            `results` is under the same path.
-        budget: seconds after which no cell begins and trainings stop after their step; None for no limit.
-        begin: told of a cell that is about to be computed.
-        watch: what watches its training, where there is one worker.
+    Cells with a result are read. After `budget` seconds no cell begins, and trainings stop after their step.
+    `begin` is told of a cell that is about to be computed; `watch` watches its training, where there is one
+    worker. See `infograph.jobs.run` for `workers` and `on`; all machines have `results` under the same path.
     """
     until = None if budget is None else time.time() + budget
     missing = []

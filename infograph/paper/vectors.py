@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,11 @@ from infograph.errors import InfoGraphError
 from infograph.estimators.architecture import GIN
 from infograph.estimators.folder import pretrained_names
 from infograph.estimators.infograph import CARRIED, InfoGraph, UntrainedGIN
-from infograph.evaluate import Evaluation, cross_validate, merge, paired_test
-from infograph.evaluate.judges import SCORINGS
+from infograph.evaluate import cross_validate
 from infograph.evaluate.methods import Fingerprints, blames_method, carried, represent
-from infograph.io import read_json
-from infograph.look.describe import holm
 from infograph.objectives.infograph import MutualInformation
 from infograph.progress import Watcher
 from infograph.train.loop import Cosine
-
-CHOOSING_SEEDS, REPORT_SEEDS = range(100, 105), range(10)
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -241,71 +235,3 @@ def compute_vectors(cell: Cell, work: Path, *, watchers: Sequence[Watcher] = ())
     took = {"represent_seconds": middle - began, "evaluate_seconds": time.perf_counter() - middle}
     history = getattr(made, "history_", [])
     return {"evaluation": evaluation.to_dict(), "history": history[-1:], "measured": took}
-
-
-# ---- what decides
-
-
-@dataclass(frozen=True)
-class Duel:
-    """A candidate against the better of two methods on one set, over some seeds."""
-
-    data: str
-    candidate: str
-    reference: str  # the better one
-    mean: float  # of the candidate, in per cent where that is usual
-    other: float
-    gain: float  # better by so much; relative for errors
-    interval: tuple[float, float]  # of the gain, 95 %
-    p_value: float  # after Holm's correction over the candidates of the round
-
-    @property
-    def verdict(self) -> int:
-        """1 for a win, -1 for a loss, 0 where the folds cannot tell."""
-        return int(np.sign(self.gain)) if self.p_value < LEVEL else 0
-
-
-def evaluation_of(results: Path, data: str, method: str, seeds: Sequence[int]) -> Evaluation | None:
-    """The evaluation of a method on a set over some seeds; None where one is missing."""
-    paths = [result_file(results, data, method, seed) for seed in seeds]
-    found = [read_json(path) for path in paths if path is not None]
-    if not seeds or len(found) < len(seeds) or any("empty" in each for each in found):
-        return None
-    return merge(Evaluation.from_dict(each["evaluation"]) for each in found)
-
-
-def result_file(results: Path, data: str, method: str, seed: int) -> Path | None:
-    """The result of a cell by its name, for which no graphs are needed; None where there is none.
-
-    Where a name has results of several settings, it is the one of today's.
-    """
-    name = Cell("vectors", f"{data} {method} {seed}", {}).key[:-8]
-    there = [*(results / "vectors").glob(f"{name}{'?' * 8}.json")]
-    if len(there) > 1 and method in METHODS:
-        there = [path for path in there if path == vector_cell(data, method, seed).path(results)]
-    return there[0] if there else None
-
-
-def duels(
-    results: Path, data: str, candidates: Mapping[str, str], seeds: Sequence[int], other: str = "untrained"
-) -> list[Duel]:
-    """Candidates on one set, each against the better of its own untrained encoder and of another method."""
-    known = {
-        name: evaluation_of(results, data, name, seeds) for name in {*candidates, *candidates.values(), other}
-    }
-    found = []
-    for name, own in candidates.items():
-        mine = known[name]
-        others = {each: known[each] for each in dict.fromkeys((own, other))}
-        if mine is None or None in others.values():
-            continue
-        lower = SCORINGS[mine.scoring].lower
-        reference = (min if lower else max)(others, key=lambda each: others[each].mean)  # type: ignore[union-attr]
-        rival = others[reference]
-        assert rival is not None
-        test = paired_test(mine, rival)
-        gain, *ends = (value / rival.mean if lower else value for value in (test.difference, *test.interval))
-        own_mean, mean = (score.leak_free().in_table[0] for score in (mine, rival))
-        found.append(Duel(data, name, reference, own_mean, mean, gain, (ends[0], ends[1]), test.p_value))
-    adjusted = holm(np.array([each.p_value for each in found])).tolist()
-    return [replace(each, p_value=p) for each, p in zip(found, adjusted, strict=True)]

@@ -20,7 +20,7 @@ from infograph.data.units import LABEL
 from infograph.data.vectors import Embeddings
 from infograph.errors import InvalidFile, InvalidParameter, MissingExtra
 from infograph.estimators.base import load
-from infograph.io import check_writable, read_json, replaced_file
+from infograph.io import read_json, replaced_file
 from infograph.look.project import Method, project
 from infograph.look.svg import LIGHT, shorten
 from infograph.progress import ERROR, WRONG, terms_of, validation_unit
@@ -33,6 +33,7 @@ History = Sequence[Mapping[str, float]]  # one record per epoch, `history_` of a
 WIDE_LEGEND = 6  # groups that still fit under the map; more stand beside it
 MAX_GROUPS = 20  # in a legend; the rest of a larger column is drawn as one
 MAX_VECTOR_POINTS = 5_000  # more of them are pixels inside an SVG
+SHOWN = 20  # epochs in a table
 MAX_DOTS = 30  # epochs that are still drawn as dots
 MARKERS = ("o", "^", "s")
 PANEL = 3.0, 2.4  # inches
@@ -53,25 +54,16 @@ def draw_embeddings(
     title: str = "",
     random_state: int = 0,
 ) -> int:
-    """Draw the map of all graphs that have a vector to a PNG file, and return how many those are.
+    """Draw the map of all graphs that have a vector to a file, and return how many those are.
 
-    Args:
-        embeddings: the vectors and columns.
-        path: the PNG file.
-        column: what colours the points; by default the column `y`, if there is one.
-        method: of the layout, see `project`.
-        title: stands above the map.
-        random_state: seed of the map.
+    The column colours the points; without one it is `y`, where there is that.
     """
-    if Path(path).suffix != ".png":
-        raise InvalidParameter(f"{path}: maps are drawn to .png files")
     if column is None and LABEL in embeddings.columns:
         column = LABEL
     known = embeddings.select(embeddings.usable)
     labels = None if column is None else known.column(column)
     if labels is not None and not is_continuous(labels) and 20 < len(labels) == len(count_classes(labels)):
         raise InvalidParameter(f"the column {column!r} is different for every graph: it cannot colour a map")
-    check_writable(path)
     make_figure(1, 1)  # before the work that only matplotlib can finish
     points = project(known.vectors, method, random_state)
     write_figure(map_figure(points, labels, title=title, column=column or ""), path)
@@ -164,13 +156,7 @@ def _scatter_classes(
 
 
 def draw_history(history: History, path: str | Path, *, unit: str = "") -> Path:
-    """Draw the convergence plot of a training run to a `.png` or `.svg` file, as in the paper's Appendix.
-
-    Args:
-        history: one record per epoch, `history_` of a model.
-        path: the file; it appears whole or not at all.
-        unit: of the validation error.
-    """
+    """Draw the convergence plot of a training run to a `.png` or `.svg` file, as in the paper's Appendix."""
     if Path(path).suffix not in (".png", ".svg"):
         raise InvalidParameter(f"{path}: a history is drawn to .png or .svg files")
     return write_figure(history_figure(history, unit), path)
@@ -216,11 +202,11 @@ def draw_course(axes: Axes, history: History, key: str, factor: float, hue: str)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 
-def history_table(history: History, unit: str = "", *, most: int = 20) -> tuple[list[str], list[list[str]]]:
+def history_table(history: History, unit: str = "") -> tuple[list[str], list[list[str]]]:
     """Head and rows for a terminal: evenly chosen epochs, and the last one."""
     columns = columns_of(history, unit)
     rows = []
-    for record in [*history[: -1 : math.ceil(len(history) / most)], history[-1]]:
+    for record in [*history[: -1 : math.ceil(len(history) / SHOWN)], history[-1]]:
         row = [f"{record[key]:g}" for key in ("model", "epoch") if key in record]
         for key, (_, factor) in columns.items():
             row.append(f"{factor * record[key]:{'.1f' if factor > 1 else '.4g'}}" if key in record else "")

@@ -17,7 +17,7 @@ from infograph.errors import InvalidParameter, MissingExtra
 from infograph.estimators.base import GraphPredictor
 from infograph.evaluate import PairedTest
 from infograph.evaluate.judges import SCORINGS
-from infograph.look.project import Method, choose_method, project
+from infograph.look.project import Method, project
 from infograph.look.svg import LIGHT, shorten
 from infograph.report.figures import PANEL, columns_of, draw_course, draw_errors, draw_map, error_unit, strip
 
@@ -83,7 +83,7 @@ def plot_map(
     if values is not None and values.shape != (len(rows),):
         raise InvalidParameter(f"{len(rows):,} vectors, but colour has the shape {values.shape}")
     axes = _panels(ax, 1, (6.0, 4.9))[0]  # before the work that only matplotlib can finish
-    points = rows if rows.shape[1] == 2 else project(rows, choose_method(len(rows), method), random_state)
+    points = rows if rows.shape[1] == 2 else project(rows, method, random_state)
     draw_map(axes, np.asarray(points, np.float64), values, column=name or getattr(colour, "name", "") or "")
     return axes
 

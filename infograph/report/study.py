@@ -124,15 +124,7 @@ def study(
     is saved, embedded and drawn is the first one. Where the graphs have no classes in the column `y`, one
     encoder is trained and nothing is judged; graphs without a label are trained on, and not judged.
 
-    Args:
-        graphs: the graphs.
-        out: the folder; gets `model/`, `embeddings.parquet`, `map.png`, `results.json` and `report.html`.
-            Other files in it stay.
-        name: what the graphs are called; that of a benchmark set puts the paper's figure beside the results.
-        estimator: the settings, not fitted; the defaults otherwise.
-        repeats, folds, inner_folds, classifiers: as of `cross_validate`.
-        method: of the map.
-        watch: is told about progress.
+    Other files in `out` stay. The `name` of a benchmark set puts the paper's figure beside the results.
     """
     estimator, watch = estimator or InfoGraph(), watch or Watch()
     check_names(classifiers)

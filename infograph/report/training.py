@@ -43,19 +43,19 @@ def write_report(
 ) -> Path:
     """Write `report.html` and `results.json` to the folder of the saved model, and what they say to its card.
 
-    Args:
-        learned: a model and how good it is.
-        folder: where the model was saved.
-        notes: what became of molecules before the training.
-        announce: told before the learning curve, which takes as long as some of the training.
+    `notes` say what became of molecules before; the learning curve, which takes long, is announced.
     """
     folder, tested = Path(folder), learned.tested
     points = label_curve(learned, announce)
     said = _made(learned, notes), _limits(learned)
     sheets = _sheets(learned.rows)
-    figures = {}
-    if tested.known.any():
-        figures = _number_figures(learned) if not tested.classes else _class_figures(learned)
+    figures: dict[str, Drawn] = {}
+    if tested.known.any() and not tested.classes:
+        figures["Predicted over measured"] = _number_figure(learned)
+    elif tested.known.any():
+        if tested.headline == AUC:
+            figures["ROC curves of the test graphs"] = _roc_figure(learned)
+        figures["Predicted probabilities beside what is so"] = _reliability_figure(learned)
     if len(points) > 1:
         figures["Error over the number of labels"] = _curve_figure(learned, points)
     if tested.classes and tested.scores is None and len(learned.model.classes_) <= MOST_CLASSES:
@@ -231,7 +231,7 @@ def _panels(count: int) -> tuple[Any, list[Any]]:
     return figure, [figure.add_subplot(down, across, place + 1) for place in range(count)]
 
 
-def _number_figures(learned: Learned) -> dict[str, Drawn]:
+def _number_figure(learned: Learned) -> Drawn:
     """Predicted over measured, and how far off."""
     tested = learned.tested
     targets = np.flatnonzero(tested.known.any(axis=0))[:MOST_PANELS].tolist()
@@ -246,15 +246,7 @@ def _number_figures(learned: Learned) -> dict[str, Drawn]:
     if learned.covered:
         shares = ", ".join(_percent(share) for share in learned.covered if not math.isnan(share))
         words += f" Bars are intervals that are to hold {_percent(LEVEL)} of the graphs: they hold {shares}."
-    return {"Predicted over measured": (as_svg(figure), words)}
-
-
-def _class_figures(learned: Learned) -> dict[str, Drawn]:
-    """ROC curves, and how often predicted classes are right at each probability."""
-    reliability = {"Predicted probabilities beside what is so": _reliability_figure(learned)}
-    if learned.tested.headline != AUC:
-        return reliability
-    return {"ROC curves of the test graphs": _roc_figure(learned), **reliability}
+    return as_svg(figure), words
 
 
 def _roc_figure(learned: Learned) -> Drawn:

@@ -31,7 +31,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: find_clusters(np.zeros(4)), InvalidParameter, "shape"),
     (lambda: outlier_scores(VECTORS, k=0), InvalidParameter, "k=0"),
     (lambda: project(HOLED), InvalidParameter, "vector 2 holds NaN"),
-    (lambda: project(VECTORS, "lle"), InvalidParameter, "expected 'umap', 'tsne' or 'pca'"),  # type: ignore[arg-type]
+    (lambda: project(VECTORS, "lle"), InvalidParameter, "expected 'umap', 'tsne', 'pca' or None"),  # type: ignore[arg-type]
     (lambda: project(np.zeros((0, 4))), InvalidParameter, r"\(0, 4\) came"),
     (lambda: describe_clusters(find_clusters(VECTORS), GRAPHS[:10]), InvalidParameter, "but 10"),
     (lambda: describe_clusters(find_clusters(VECTORS), GRAPHS, ["colour"]), SchemaMismatch, "'colour'"),
