@@ -487,7 +487,7 @@ def _convergence(table: table2.Table2) -> Part:
         return Part("Convergence")
     remark = (
         f"InfoGraph* on {target}, {len(shown['history'])} epochs: every term of the loss, and the error on "
-        f"the {shown['settings']['schedule']:,} validation molecules that choose the epoch. The test error is "
-        f"{digits(shown['scores']['test_mae'], 3)} {shown['unit']}; no other row was trained so long."
+        f"the {shown['settings']['schedule']:,} validation molecules that choose the epoch. The test error "
+        f"is {digits(shown['scores']['test_mae'], 3)} {shown['unit']}; no other row was trained so long."
     )
     return Part("Convergence", [], [remark], as_svg(history_figure(shown["history"], shown["unit"])))
