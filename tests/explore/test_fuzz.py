@@ -74,6 +74,6 @@ def test_graphs_that_may_be_none(explorers, graphs):
     for explorer in explorers:
         try:
             read = explorer.read(graphs)
-            assert len(explorer.embed(read)) == len(graphs) - len(read.rejected)
+            assert len(explorer.index.model.transform(read)) == len(graphs) - len(read.rejected)
         except Refusal as refusal:
             assert 400 <= refusal.status < 500
